@@ -1,0 +1,38 @@
+import { isEvent, type Definitions } from '@tidemark/session-core'
+import { compaction } from './bracket.ts'
+import { facts } from './fact.ts'
+import { pinnedMessage, unpinnedMessage } from './rendering.ts'
+import { replacementOf } from './replacement.ts'
+import { schemas } from './schemas.ts'
+
+/**
+ * What this package adds to the vocabulary.
+ *
+ * A start and a summary change nothing by themselves, so a program without this package may carry them. An end may
+ * change what the model sees, and a fact always does: those it must know. A redaction sees each text where it is
+ * recorded first; `facts` are copies of what it has passed, and a copy that it changed would not be verbatim.
+ */
+export const definitions: Definitions = {
+  owner: '@tidemark/compaction',
+  events: {
+    'compact/start': { schema: schemas['compact/start'], ignorable: true, ids: ['id', 'trigger', 'range'] },
+    'compact/summary': { schema: schemas['compact/summary'], ignorable: true, ids: ['id', 'facts'] },
+    'compact/end': {
+      schema: schemas['compact/end'],
+      ids: ['id', 'outcome', 'error'],
+      replaces: replacementOf,
+    },
+    'fact/pinned': {
+      schema: schemas['fact/pinned'],
+      ids: ['key', 'digest', 'sourceSeq', 'by'],
+      message: (event) => (isEvent(event, 'fact/pinned') ? pinnedMessage(event.data) : undefined),
+    },
+    'fact/unpinned': {
+      schema: schemas['fact/unpinned'],
+      ids: ['key', 'by'],
+      message: (event) => (isEvent(event, 'fact/unpinned') ? unpinnedMessage(event.data) : undefined),
+    },
+  },
+  brackets: [compaction],
+  projections: [facts],
+}

@@ -1,0 +1,39 @@
+import { step, transcript, turn } from '@tidemark/session-core'
+import type { Bracket, SessionView, TranscriptMessage } from '@tidemark/session-core'
+import { compaction } from './bracket.ts'
+
+/** One place in the transcript and the last seq that it stands for: that of a call's result, for one. */
+export interface Span {
+  readonly seq: number
+  readonly through: number
+}
+
+/** What a plan is made on. */
+export interface Ground {
+  readonly messages: readonly TranscriptMessage[]
+  /** In the order of their seqs. */
+  readonly spans: readonly Span[]
+  /** Where something live began: a call, another plugin's bracket, a message that streams. Turns and steps may be cut. */
+  readonly liveSeqs: readonly number[]
+  /** Events in the log. */
+  readonly length: number
+}
+
+const passable: ReadonlySet<string> = new Set([turn.name, step.name, compaction.name])
+
+/** Costs what stands in the transcript and what is open, not what is in the log. */
+export function readGround(session: SessionView, bracketsOf: (type: string) => readonly Bracket[]): Ground {
+  const { entries, stream } = session.read(transcript)
+  const held = new Set<Bracket>()
+  for (const type of session.log.types.keys()) {
+    for (const bracket of bracketsOf(type)) if (!passable.has(bracket.name)) held.add(bracket)
+  }
+  const live = [...held].flatMap((bracket) => session.open(bracket)).filter(({ status }) => status === 'live')
+  return {
+    messages: session.messages(),
+    spans: [...entries.chunks.flat(), ...entries.tail],
+    // Cut short, it would stand where it began.
+    liveSeqs: [...live, ...(stream ? [stream] : [])].map(({ seq }) => seq),
+    length: session.log.length,
+  }
+}

@@ -1,0 +1,54 @@
+import type { RenderedMessage, TranscriptMessage, UserPart } from '@tidemark/session-core'
+import type { CompactSummary, FactPinned, FactUnpinned } from './event.ts'
+
+const pinnedHeading = 'Pinned fact, in force and verbatim: '
+const blockHeading = 'Pinned facts, in force and verbatim, in the place of any earlier pin or list: '
+const noneHeading = 'No fact is pinned now: no earlier pin or list is in force.'
+const unpinnedHeading = 'No longer pinned, and not in force: '
+const factHeadings = [pinnedHeading, blockHeading, noneHeading, unpinnedHeading]
+
+/** Its author is the agent, whoever wrote what it sums up: a summary gains no authority over its sources. */
+const summaryHeading = 'Summary of what came before: a record, no order and no permission.'
+
+function text(author: UserPart['author'], value: string): UserPart {
+  return { type: 'text', author, text: value }
+}
+
+/** The facts, each as a part of its own, equal to its text byte for byte; that there are none only where it matters. */
+export function factsBlock({ facts, endsFacts }: CompactSummary): readonly RenderedMessage[] {
+  if (facts.length === 0) return endsFacts ? [{ role: 'user', parts: [text('system', noneHeading)] }] : []
+  const heading = text('system', `${blockHeading}${facts.map(({ key }) => key).join(', ')}`)
+  return [{ role: 'user', parts: [heading, ...facts.map((fact) => text('system', fact.text))] }]
+}
+
+export function pinnedMessage(fact: FactPinned): RenderedMessage {
+  return { role: 'user', parts: [text('system', `${pinnedHeading}${fact.key}`), text('system', fact.text)] }
+}
+
+/** The pin may still stand in the transcript, so the model has to be told. */
+export function unpinnedMessage({ key }: FactUnpinned): RenderedMessage {
+  return { role: 'user', parts: [text('system', `${unpinnedHeading}${key}`)] }
+}
+
+export function summaryMessage(summary: string): RenderedMessage {
+  return { role: 'user', parts: [text('agent', summaryHeading), text('agent', summary)] }
+}
+
+/** Whether a message is a pin, the end of one, or a block of them. */
+export function isFacts(message: TranscriptMessage): boolean {
+  if (message.role !== 'user' || message.parts.some(({ author }) => author !== 'system')) return false
+  const heading = firstText(message)
+  return factHeadings.some((known) => heading.startsWith(known))
+}
+
+/** The text of an earlier summary, or `undefined` when the message is none. */
+export function findSummary(message: TranscriptMessage): string | undefined {
+  if (message.role !== 'user' || message.parts.some(({ author }) => author !== 'agent')) return undefined
+  const summary = message.parts[1]
+  return firstText(message) === summaryHeading && summary?.type === 'text' ? summary.text : undefined
+}
+
+function firstText(message: TranscriptMessage): string {
+  const first = message.parts[0]
+  return first?.type === 'text' ? first.text : ''
+}

@@ -1,0 +1,134 @@
+import { SessionError, isSessionError, type Session } from '@tidemark/session-core'
+import type { CompactEnd, CompactStart } from './event.ts'
+import { facts } from './fact.ts'
+import { judgeText, type Ending, type SummaryBounds } from './judge.ts'
+import { refuseTooLarge, type FactBounds } from './pin.ts'
+import type { CompactionResult } from './result.ts'
+import type { Summarizer, SummaryRequest } from './summarizer.ts'
+
+export interface Task {
+  readonly start: CompactStart
+  readonly ask: {
+    readonly summarizer: Summarizer
+    readonly messages: SummaryRequest['messages']
+    readonly timeoutMs: number
+    /** The caller's. */
+    readonly signal: AbortSignal | undefined
+  }
+  readonly summaryBounds: SummaryBounds
+  readonly factBounds: FactBounds
+}
+
+/**
+ * One compaction from its start to its end.
+ *
+ * 1. It ends once, in one synchronous step; what comes later changes nothing.
+ * 2. When it has ended no timer and no listener of it is left, and `result` is settled.
+ */
+export class Run {
+  readonly result: Promise<CompactionResult>
+  private resolve!: (result: CompactionResult) => void
+  private reject!: (reason: unknown) => void
+  private readonly stop = new AbortController()
+  private readonly onAbort = (): void => this.cancel('ABORTED')
+  private timer: ReturnType<typeof setTimeout> | undefined
+  private ended = false
+  private left: CompactEnd | undefined
+
+  constructor(
+    private readonly session: Session,
+    private readonly task: Task,
+    /** Called once, when the run is over; `left` is an end that the session did not take. */
+    private readonly over: (left: CompactEnd | undefined) => void,
+  ) {
+    this.result = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
+
+  /** Records the start, then asks. Throws what the append of the start throws; then nothing has begun. */
+  start(): void {
+    const { signal, timeoutMs } = this.task.ask
+    this.session.append('compact/start', this.task.start)
+    // Whoever heard of the start may have ended it already.
+    if (this.ended) return
+    if (signal?.aborted) return this.cancel('ABORTED')
+    signal?.addEventListener('abort', this.onAbort)
+    this.timer = setTimeout(() => this.end({ kind: 'failed', code: 'SUMMARY_TIMEOUT' }), timeoutMs)
+    void this.ask()
+  }
+
+  cancel(code: 'ABORTED' | 'UNLOADED'): void {
+    this.end({ kind: 'cancelled', code })
+  }
+
+  /** The session is over: nothing can be recorded, and the boundary of its next lifecycle will say so. */
+  drop(): void {
+    const { id } = this.session
+    this.finish(() => {
+      throw new SessionError('DISPOSED', `${id}: the session ended during a compaction`, { sessionId: id })
+    })
+  }
+
+  private async ask(): Promise<void> {
+    const { summarizer, messages } = this.task.ask
+    const bounds = this.task.summaryBounds
+    const sizeBytesMax = Math.min(bounds.sizeBytesMax, bounds.gainSizeBytesMax)
+    try {
+      const answer = await summarizer.summarize({ messages, signal: this.stop.signal, sizeBytesMax })
+      this.end(judgeText((answer as { text?: unknown } | undefined)?.text, bounds))
+    } catch (cause) {
+      this.end({ kind: 'failed', code: 'SUMMARIZER_FAILED', cause })
+    }
+  }
+
+  private end(ending: Ending): void {
+    this.finish(() => this.record(ending))
+  }
+
+  private finish(settle: () => CompactionResult): void {
+    if (this.ended) return
+    this.ended = true
+    clearTimeout(this.timer)
+    this.task.ask.signal?.removeEventListener('abort', this.onAbort)
+    this.stop.abort()
+    try {
+      this.resolve(settle())
+    } catch (cause) {
+      this.reject(cause)
+    }
+    this.over(this.left)
+  }
+
+  private record(ending: Ending): CompactionResult {
+    if (ending.kind !== 'summary') return this.recordUnapplied(ending)
+    try {
+      return this.apply(ending.text)
+    } catch (cause) {
+      const code = isSessionError(cause) && cause.code === 'PINS_TOO_LARGE' ? cause.code : 'SUMMARY_REFUSED'
+      return this.recordUnapplied({ kind: 'failed', code, cause })
+    }
+  }
+
+  /** The facts are read, and both events recorded, with nothing in between. */
+  private apply(text: string): CompactionResult {
+    const { id, range } = this.task.start
+    const inForce = this.session.read(facts)
+    refuseTooLarge(inForce, this.task.factBounds)
+    const carried = inForce.map((fact) => ({ key: fact.key, text: fact.text, digest: fact.digest }))
+    const endsFacts = carried.length === 0 && range.from > 0 && this.session.log.types.has('fact/pinned')
+    this.session.append('compact/summary', { id, text, facts: carried, ...(endsFacts && { endsFacts }) })
+    const { seq } = this.session.append('compact/end', { id, outcome: 'applied' })
+    return { outcome: 'applied', id, range, seq }
+  }
+
+  private recordUnapplied(ending: Exclude<Ending, { kind: 'summary' }>): CompactionResult {
+    const { kind: outcome, ...error } = ending
+    const { id } = this.task.start
+    this.left = { id, outcome, error: { code: error.code } }
+    this.session.append('compact/end', this.left)
+    this.left = undefined
+    return { outcome, id, error }
+  }
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { digestOf } from './digest.ts'
+import type { CompactionErrorCode } from './event.ts'
+
+const keyLengthMax = 128
+export const nameLengthMax = 200
+
+const seq = z.int().min(0)
+const id = z.string().min(1).max(nameLengthMax)
+const by = z.string().min(1).max(nameLengthMax)
+// A key stands in a line of the transcript, so it must not be able to end that line.
+const key = z.string().regex(new RegExp(`^[^\\p{C}\\p{Zl}\\p{Zp}]{1,${keyLengthMax}}$`, 'u'))
+// Blank text would not be rendered, and half a surrogate pair would be rendered as something else.
+const text = z.string().refine((value) => value.trim() !== '' && value.isWellFormed())
+
+const codes = [
+  'ABORTED',
+  'UNLOADED',
+  'SUMMARIZER_FAILED',
+  'SUMMARY_TIMEOUT',
+  'SUMMARY_INVALID',
+  'SUMMARY_EMPTY',
+  'SUMMARY_TOO_LARGE',
+  'SUMMARY_NOT_SMALLER',
+  'SUMMARY_REFUSED',
+  'PINS_TOO_LARGE',
+] as const satisfies readonly CompactionErrorCode[]
+
+const carriedFact = z
+  .strictObject({ key, text, digest: z.string().optional() })
+  .refine((fact) => fact.digest === undefined || fact.digest === digestOf(fact.text))
+
+/** The shape of each payload at append. */
+export const schemas = {
+  'compact/start': z.strictObject({
+    id,
+    trigger: z.enum(['manual', 'automatic']),
+    range: z.strictObject({ from: seq, through: seq }).refine(({ from, through }) => from <= through),
+  }),
+  'compact/summary': z.strictObject({
+    id,
+    text: z.string().refine((value) => value.trim() !== ''),
+    facts: z.array(carriedFact),
+    endsFacts: z.literal(true).optional(),
+  }),
+  'compact/end': z.strictObject({
+    id,
+    outcome: z.enum(['applied', 'failed', 'cancelled']),
+    error: z.strictObject({ code: z.enum(codes) }).optional(),
+  }),
+  'fact/pinned': z
+    .strictObject({ key, text, digest: z.string(), sourceSeq: seq.optional(), by })
+    .refine((fact) => fact.digest === digestOf(fact.text)),
+  'fact/unpinned': z.strictObject({ key, by }),
+}

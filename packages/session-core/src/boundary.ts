@@ -1,0 +1,12 @@
+/** The type that ends every operation open before it. Only the `Session` constructor writes it. */
+export const boundaryType = 'session/resumed'
+
+/** A seeded session gets a boundary, unless its seed already ends in one. */
+export function needsBoundary(seeded: boolean, lastType: string | undefined): boolean {
+  return seeded && lastType !== boundaryType
+}
+
+/** An opening is orphaned when a boundary follows it, and live when none does. `boundarySeq`: the last one, if any. */
+export function isOrphaned(openSeq: number, boundarySeq: number | undefined): boolean {
+  return boundarySeq !== undefined && openSeq < boundarySeq
+}

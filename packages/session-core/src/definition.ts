@@ -1,0 +1,154 @@
+import type {
+  AnySessionEvent,
+  SessionEvent,
+  SessionEventType,
+  SessionHeader,
+  UserPart,
+  AssistantPart,
+} from './event.ts'
+import type { JsonValue } from './json.ts'
+
+/** The part of a Standard Schema that core calls; every zod 4 schema has it. */
+export interface EventSchema {
+  readonly '~standard': {
+    readonly validate: (
+      value: unknown,
+    ) => { readonly issues?: readonly SchemaIssue[] | undefined } | Promise<unknown>
+  }
+}
+
+interface SchemaIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** What a plugin's own event looks like to the model, at its position in the transcript. */
+export type RenderedMessage =
+  | { readonly role: 'user'; readonly parts: readonly UserPart[] }
+  | { readonly role: 'assistant'; readonly parts: readonly AssistantPart[] }
+
+/** From and through are seqs, both inclusive; what stands in the transcript for them is replaced by `messages`. */
+export interface Replacement {
+  readonly from: number
+  readonly through: number
+  readonly messages: readonly RenderedMessage[]
+}
+
+/** What core must know of one event type. */
+export interface EventDefinition {
+  /** Checks a payload at append, and never changes or strips it. Not run again on history. */
+  readonly schema: EventSchema
+  /** Events of this type may be carried by a program that does not know it. */
+  readonly ignorable?: true
+  /** Top-level fields that hold ids: the host's `redact` never sees or changes them. */
+  readonly ids?: readonly string[]
+  /** Brings a payload from history to today's shape, or returns it as it is. Pure and idempotent. */
+  readonly upcast?: (data: JsonValue) => JsonValue
+  /** Makes this event visible to the model. Pure. */
+  readonly message?: (event: SessionEvent) => RenderedMessage | undefined
+  /**
+   * On the type that closes a bracket: what the closed bracket replaces in the transcript, if anything. `inside`
+   * holds the bracket's `inside` events. Pure. Such a type is never ignorable, and never carried unknown.
+   */
+  readonly replaces?: (
+    open: SessionEvent,
+    close: SessionEvent,
+    inside: readonly SessionEvent[],
+  ) => Replacement | undefined
+}
+
+export type BracketKey = string | number
+
+/** An operation that one event opens and another closes. */
+export interface Bracket {
+  readonly name: string
+  readonly open: string
+  readonly close: readonly string[]
+  /** Types that belong to an open bracket of the same key without closing it. */
+  readonly inside: readonly string[]
+  /** Links a closing (or inside) event to its opening: equal keys belong together. */
+  readonly key: (event: SessionEvent) => BracketKey
+  /**
+   * `turn`: the end of the turn or step that it was opened in ends it as abandoned.
+   * `session`: it may outlive turns; only its own close or a boundary ends it.
+   */
+  readonly scope: 'turn' | 'session'
+  /** Whether a close is still accepted after the bracket was orphaned or abandoned. */
+  readonly late: boolean
+  /** The close to record when the plugin goes away while the bracket is live. */
+  readonly settle?: (open: SessionEvent) => { readonly type: string; readonly data: unknown }
+}
+
+export interface BracketInput {
+  readonly name: string
+  readonly open: SessionEventType
+  readonly close: SessionEventType | readonly SessionEventType[]
+  readonly inside?: readonly SessionEventType[]
+  /** Default: one key for all, so that at most one is open. */
+  readonly key?: Bracket['key']
+  readonly scope?: Bracket['scope']
+  readonly settle?: Bracket['settle']
+}
+
+/**
+ * Declares a bracket. An opening before the last boundary is orphaned and one after it is live; see `Session.open`.
+ * When the plugin that defined it goes away, a live one is closed with what `settle` gives, or else by a
+ * `bracket/abandoned`.
+ */
+export function defineBracket(input: BracketInput): Bracket {
+  const { name, open, close, inside = [], key = () => '', scope = 'turn', settle } = input
+  const closes = typeof close === 'string' ? [close] : [...close]
+  return Object.freeze({
+    name,
+    open,
+    close: closes,
+    inside,
+    key,
+    scope,
+    late: false,
+    ...(settle && { settle }),
+  })
+}
+
+export interface ProjectionContext {
+  readonly header: SessionHeader
+  /** What the vocabulary says of a type now. */
+  readonly event: (type: string) => EventDefinition | undefined
+  readonly bracket: (name: string) => Bracket | undefined
+  /** The brackets that a type opens, closes or belongs to. */
+  readonly brackets: (type: string) => readonly Bracket[]
+}
+
+/**
+ * State derived from the log, event by event. `apply` is pure: it returns a new state, or the same one, and never
+ * changes the old one. A snapshot holds the state, so it is plain data; a changed meaning needs a new `version`.
+ */
+export interface Projection<State> {
+  readonly name: string
+  readonly version: number
+  readonly init: () => State
+  readonly apply: (state: State, event: SessionEvent, context: ProjectionContext) => State
+}
+
+export function defineProjection<State>(projection: Projection<State>): Projection<State> {
+  return Object.freeze({ ...projection })
+}
+
+/** One plugin's share of the vocabulary. */
+export interface Definitions {
+  /** Who answers for these names: usually the plugin's name. */
+  readonly owner: string
+  readonly events?: Readonly<Record<string, EventDefinition>>
+  readonly brackets?: readonly Bracket[]
+  // A projection is used with its own state type only, which the list cannot say.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly projections?: readonly Projection<any>[]
+}
+
+/** Narrows an event to one type. */
+export function isEvent<T extends SessionEventType>(
+  event: AnySessionEvent,
+  type: T,
+): event is SessionEvent<T> {
+  return event.type === type
+}

@@ -1,0 +1,26 @@
+import type { SessionEvent } from './event.ts'
+
+/** How far a log is safe. */
+export interface FlushReceipt {
+  /** The last seq on stable storage, -1 when there is none. */
+  readonly durableSeq: number
+  /** `memory`: this session has no writer, and nothing of it will survive the process. */
+  readonly kind: 'stored' | 'memory'
+}
+
+/**
+ * The writer that is bound to one session for its whole life.
+ *
+ * `admit` decides before the event exists: what it throws refuses the append, and no seq is used. A boundary that
+ * waits alone starts no write: a resume that never writes leaves no mark.
+ */
+export interface Recorder {
+  /** The last seq on stable storage, -1 when there is none. */
+  readonly durableSeq: number
+  /** @throws SessionError `BACK_PRESSURE`, `FENCED`, `STORAGE_FAILED`, `DISPOSED`, `INVALID_PAYLOAD` (too large). */
+  admit(event: SessionEvent): void
+  /** Resolves when everything admitted before the call is durable. Rejects when the writer is gone or has failed. */
+  flush(): Promise<void>
+  /** Lets go of the session: the lease is released. Idempotent. */
+  close(): Promise<void>
+}

@@ -1,0 +1,239 @@
+import { timeTold } from './clock.ts'
+import type { Definitions } from './definition.ts'
+import { Delivery } from './delivery.ts'
+import { SessionError } from './errors.ts'
+import type { AnySessionEvent, SessionHeader } from './event.ts'
+import { Folds } from './folds.ts'
+import { forkHeader, newHeader, refuseHeader, type HeaderOptions } from './header.ts'
+import type { Host } from './host.ts'
+import type { JsonObject } from './json.ts'
+import type { FlushReceipt, Recorder } from './recorder.ts'
+import type { Redact } from './redact.ts'
+import { readSeed, type SessionSeed } from './seed.ts'
+import { Session, type SessionBus } from './session.ts'
+import { settleBrackets } from './settle.ts'
+import { SessionView } from './view.ts'
+import { Vocabulary } from './vocabulary.ts'
+
+export interface CreateOptions {
+  /** Default: a random one. */
+  readonly id?: string
+  /** Given, even empty, it makes the session a seeded one: `session/resumed` marks where history ends. */
+  readonly seed?: Iterable<AnySessionEvent> | SessionSeed
+  /** The host's own, kept in the header and frozen with it. */
+  readonly meta?: JsonObject
+  /** Types in the seed that nobody here knows, to be carried as they are. */
+  readonly carry?: readonly string[]
+  /** For storages: the header as it was stored. Its id is the session's. */
+  readonly header?: SessionHeader
+  /** For storages: the writer that this session is bound to for its whole life. */
+  readonly recorder?: Recorder
+  readonly incarnation?: string
+}
+
+export interface ForkOptions {
+  readonly id?: string
+  /** The last seq to inherit. Default: the parent's last. */
+  readonly through?: number
+  readonly meta?: JsonObject
+}
+
+export interface SessionsOptions {
+  readonly redact?: Redact | undefined
+  readonly now?: (() => number) | undefined
+}
+
+interface Living {
+  readonly session: Session
+  readonly recorder: Recorder | undefined
+  undo: () => unknown
+  ending: Promise<void> | undefined
+}
+
+/**
+ * The sessions of this process: `ctx.sessions`.
+ *
+ * 1. An id names at most one living session.
+ * 2. Each `tidemark/created` is followed by one `tidemark/disposed`.
+ * 3. A session ends with the plugin that created it: flushed, disposed, then its writer closed.
+ */
+export class Sessions {
+  readonly vocabulary = new Vocabulary()
+  private readonly living = new Map<string, Living>()
+  /** Sessions whose flush the bus is being told of: it is told once, however many ask meanwhile. */
+  private readonly flushing = new Set<Session>()
+  private readonly delivery: Delivery
+  private readonly bus: SessionBus
+
+  constructor(
+    protected readonly ctx: Host,
+    private readonly options: SessionsOptions = {},
+  ) {
+    const delivery = new Delivery(ctx)
+    this.delivery = delivery
+    this.bus = {
+      refuseEndless: () => delivery.refuseEndless(),
+      committed: (session, event) => delivery.tell('tidemark/event', session, event),
+    }
+  }
+
+  /**
+   * A session that belongs to the calling plugin. Without a recorder it is memory only.
+   * @throws SessionError `EXISTS`, `INVALID_ID`, `INVALID_SEED`, `INVALID_PAYLOAD`, `UNKNOWN_TYPE`; nothing was created.
+   */
+  create(options: CreateOptions = {}): Session {
+    this.refuseInactive()
+    this.bus.refuseEndless()
+    const header = options.header ?? this.newHeader(options)
+    refuseHeader(header)
+    if (this.living.has(header.id)) throw exists(header.id)
+    const { seed, carry, recorder, incarnation } = options
+    const { vocabulary, bus } = this
+    // The host's own options come from nobody else: a caller cannot leave out the redaction.
+    const session = new Session({
+      ...this.options,
+      header,
+      seed,
+      carry,
+      recorder,
+      incarnation,
+      vocabulary,
+      bus,
+    })
+    const living: Living = { session, recorder, undo: () => undefined, ending: undefined }
+    this.living.set(header.id, living)
+    living.undo = this.ctx.effect(() => () => this.end(living), `session ${header.id}`)
+    this.delivery.tell('tidemark/created', session)
+    return session
+  }
+
+  /**
+   * A memory-only session that inherits this one's events up to `through`. The parent does not notice.
+   * @throws SessionError `INVALID_SEQ`, `EXISTS`, `INVALID_ID`.
+   */
+  fork(parent: Session, { id, through = parent.log.length - 1, meta }: ForkOptions = {}): Session {
+    const seed = parent.seed(through)
+    return this.create({
+      seed,
+      header: this.forkHeader(parent.header, through, { id, meta }),
+      carry: parent.carried,
+    })
+  }
+
+  /** The header of a session that is to be. */
+  newHeader(options: HeaderOptions = {}): SessionHeader {
+    return newHeader(options, timeTold(this.options.now))
+  }
+
+  /** The header of a fork of a session with this header. */
+  forkHeader(parent: SessionHeader, through: number, options: HeaderOptions = {}): SessionHeader {
+    return forkHeader(this.newHeader(options), parent, through)
+  }
+
+  /** A stored log as something to read. No boundary is added, nothing is bound to it. */
+  view(header: SessionHeader, events: Iterable<AnySessionEvent>, carry: readonly string[] = []): SessionView {
+    const { log } = readSeed(events, { vocabulary: this.vocabulary, carry: new Set(carry) })
+    return new SessionView(header, log, new Folds(header, log, { vocabulary: this.vocabulary }))
+  }
+
+  /** The living session with this id. */
+  find(id: string): Session | undefined {
+    return this.living.get(id)?.session
+  }
+
+  *[Symbol.iterator](): Generator<Session> {
+    for (const { session } of this.living.values()) yield session
+  }
+
+  /**
+   * Resolves when everything appended before the call is durable. It asks the writer that the session was bound to,
+   * and rejects when that is gone. `kind: 'memory'` says that there is none.
+   */
+  async flush(session: Session): Promise<FlushReceipt> {
+    if (this.flushing.has(session)) return session.flush() // a listener of the flush that is under way
+    this.flushing.add(session)
+    try {
+      const told = this.delivery.ask('tidemark/flush', session)
+      const [receipt] = await Promise.all([session.flush(), told])
+      return receipt
+    } finally {
+      this.flushing.delete(session)
+    }
+  }
+
+  /** Ends a session now: flushes it, disposes it, closes its writer. Resolves when that is done. */
+  async dispose(session: Session): Promise<void> {
+    const living = this.living.get(session.id)
+    if (living?.session !== session) return
+    await living.undo()
+    await living.ending
+  }
+
+  /**
+   * Adds to the vocabulary until the returned function is called; call it inside an effect of the plugin.
+   * When the last instance of an owner goes, its brackets that are live are settled first.
+   * @throws SessionError `OWNED`, `UNKNOWN_TYPE`, `INVALID_EVENT`; nothing was defined.
+   */
+  define(definitions: Definitions): () => void {
+    const { goingAway, remove } = this.vocabulary.add(definitions)
+    let defined = true
+    return () => {
+      if (!defined) return
+      defined = false
+      const report = (error: unknown): void => this.ctx.logger.error(error)
+      try {
+        for (const { session, ending } of this.living.values()) {
+          // One that is over takes no closing event: the next boundary ends what is left.
+          settleBrackets(session, ending === undefined ? goingAway() : [], report)
+        }
+      } finally {
+        remove()
+      }
+    }
+  }
+
+  /** For storages: tells the bus how far a session is safe. */
+  tellDurable(session: Session, seq: number): void {
+    this.delivery.tell('tidemark/durable', session, seq)
+  }
+
+  /** Ends all that is left. */
+  async disposeAll(): Promise<void> {
+    await Promise.all([...this].map((session) => this.dispose(session)))
+  }
+
+  private refuseInactive(): void {
+    try {
+      this.ctx.fiber.assertActive()
+    } catch (cause) {
+      throw new SessionError('DISPOSED', 'the plugin that asks for a session is unloaded', { cause })
+    }
+  }
+
+  private end(living: Living): Promise<void> {
+    living.ending ??= this.endOnce(living)
+    return living.ending
+  }
+
+  private async endOnce({ session, recorder }: Living): Promise<void> {
+    session.end()
+    try {
+      await session.flush()
+    } catch (error) {
+      this.ctx.logger.error(error)
+    }
+    this.living.delete(session.id)
+    this.delivery.tell('tidemark/disposed', session)
+    try {
+      await recorder?.close()
+    } catch (error) {
+      this.ctx.logger.error(error)
+    }
+  }
+}
+
+function exists(id: string): SessionError {
+  return new SessionError('EXISTS', `${id}: a session with this id is living in this process`, {
+    sessionId: id,
+  })
+}

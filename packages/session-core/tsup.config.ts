@@ -1,0 +1,13 @@
+import { defineConfig } from 'tsup'
+
+export default defineConfig({
+  entry: ['src/index.ts', 'src/cordis.ts', 'src/deepseek.ts'],
+  format: 'esm',
+  target: 'node20',
+  outDir: 'lib',
+  dts: true,
+  sourcemap: true,
+  clean: true,
+  // The side entries name this package's own types; inlined, they could not be merged into.
+  external: [/^@tidemark\//],
+})

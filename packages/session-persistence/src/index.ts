@@ -1,0 +1,18 @@
+export { Persistence } from './persistence.ts'
+export type { Caller, CreateRequest, ForkRequest, ListRequest, ReadRequest } from './request.ts'
+export type { AuthorizationMode, AuthorizeRequest, StoredOperation } from './authorization.ts'
+export type * from './storage.ts'
+export type { SessionSummary, SummaryPage } from './summary.ts'
+export type { Switch } from './switch.ts'
+// What a storage of your own is made of.
+export { decodeEvent, encodeEvent, linesOf, type EncodedEvent } from './encoded-event.ts'
+export {
+  RecentBatches,
+  decideAcceptance,
+  refuseBrokenSeed,
+  type Acceptance,
+  type LeaseState,
+} from './acceptance.ts'
+export { chainDigest } from './digest.ts'
+export { foldActivity, noActivity, pageOf, summaryOf, type Activity } from './summary.ts'
+export { Config, apply, inject, name } from './plugin.ts'

@@ -1,0 +1,48 @@
+import { SessionError } from '@tidemark/session-core'
+import { isSystemFailure } from './port.ts'
+
+/** Bytes in a session's files that do not fit. Nothing was changed. */
+export interface Unfit {
+  readonly segment: string
+  readonly reason: string
+  readonly offset?: number
+  readonly line?: number
+  readonly intactThrough?: number
+}
+
+export function corrupt(
+  sessionId: string,
+  { segment, reason, offset, line, intactThrough }: Unfit,
+): SessionError {
+  const where = line === undefined ? segment : `${segment} line ${line} at byte ${offset ?? 0}`
+  const intact = intactThrough === undefined ? '' : `; intact through seq ${intactThrough}`
+  const details = { ...(offset !== undefined && { offset }), ...(line !== undefined && { line }) }
+  return new SessionError('CORRUPT', `${sessionId}: ${where} ${reason}${intact}; nothing was changed`, {
+    sessionId,
+    segment,
+    reason,
+    ...details,
+    ...(intactThrough !== undefined && { intactThrough }),
+  })
+}
+
+export function notFound(sessionId: string): SessionError {
+  return new SessionError('NOT_FOUND', 'there is no session with this id', { sessionId })
+}
+
+/**
+ * What the medium failed at, as an error of ours. Errors that are ours already, and bugs, stay what they are.
+ */
+export function failure(what: string, cause: unknown): unknown {
+  if (!isSystemFailure(cause)) return cause
+  return new SessionError('STORAGE_FAILED', `${what} failed: ${cause.code}`, { reason: cause.code, cause })
+}
+
+/** Runs work on the medium, with its failures as errors of ours. */
+export async function guarded<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw failure(what, error)
+  }
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import { constants, type BigIntStats } from 'node:fs'
+import * as fs from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { thisProcess } from '../process.ts'
+import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
+
+const isWindows = process.platform === 'win32'
+
+// Windows has none of them, and gives `undefined`.
+const noFollow = (constants.O_NOFOLLOW as number | undefined) ?? 0
+const noWait = (constants.O_NONBLOCK as number | undefined) ?? 0
+const folderOnly = (constants.O_DIRECTORY as number | undefined) ?? 0
+
+const openFlags = {
+  // A pipe in the place of a file would wait for its other end.
+  read: constants.O_RDONLY | noFollow | noWait,
+  create: constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow,
+}
+
+/** The file system of this machine. The only place that touches it. */
+export const systemPort: JournalPort = {
+  open: async (path, how) => new SystemFile(await fs.open(path, openFlags[how], 0o600)),
+  stat: async (path) => toStat(await fs.lstat(path, { bigint: true })),
+  realpath: (path) => fs.realpath(path),
+  readdir: (path) => fs.readdir(path),
+  mkdir: (path) => fs.mkdir(path, 0o700),
+  rmdir: (path) => fs.rmdir(path),
+  rename: (from, to) => fs.rename(from, to),
+  link: (from, to) => fs.link(from, to),
+  unlink: (path) => fs.unlink(path),
+  chmod: (path, mode) => fs.chmod(path, mode),
+  syncFolder,
+  now: () => Date.now(),
+  random: (sizeBytes) => randomBytes(sizeBytes).toString('hex'),
+  pause: async (durationMs) => pause(durationMs),
+  identity: async () => ({ ...thisProcess(), bootId: await readBootId() }),
+  hasModes: !isWindows,
+}
+
+class SystemFile implements PortFile {
+  constructor(private readonly handle: fs.FileHandle) {}
+
+  async read(into: Uint8Array, offset: number): Promise<number> {
+    return (await this.handle.read(into, 0, into.length, offset)).bytesRead
+  }
+
+  async write(bytes: Uint8Array, offset: number): Promise<number> {
+    return (await this.handle.write(bytes, 0, bytes.length, offset)).bytesWritten
+  }
+
+  sync(): Promise<void> {
+    return this.handle.datasync()
+  }
+
+  async stat(): Promise<FileStat> {
+    return toStat(await this.handle.stat({ bigint: true }))
+  }
+
+  chmod(mode: number): Promise<void> {
+    return this.handle.chmod(mode)
+  }
+
+  close(): Promise<void> {
+    return this.handle.close()
+  }
+}
+
+function toStat(stats: BigIntStats): FileStat {
+  const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : 'other'
+  const identity = `${stats.dev}:${stats.ino}`
+  return { kind, sizeBytes: Number(stats.size), mode: Number(stats.mode) & 0o777, identity }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  // Windows cannot open a folder; its file system keeps names in a journal of its own.
+  if (isWindows) return
+  const handle = await fs.open(path, constants.O_RDONLY | folderOnly)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function readBootId(): Promise<string | null> {
+  try {
+    return (await fs.readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
+  } catch (error) {
+    if (!hasReason(error, 'ENOENT', 'EACCES', 'EPERM', 'ENOTDIR')) throw error
+    return null // only Linux says
+  }
+}

@@ -1,0 +1,87 @@
+import type { SessionHeader } from '@tidemark/session-core'
+import { z } from 'zod'
+import type { Writer } from '../storage.ts'
+import { openLine, sealLine, type SealedLine } from './sealed-line.ts'
+
+/** The format this version writes, and the newest it reads. */
+export const formatVersion = 1
+
+/** Bytes in a header line. It holds the host's `meta`. */
+export const headerSizeBytesMax = 262_144
+
+/** What a later segment goes on from, and by that seals. */
+export interface Predecessor {
+  readonly segment: string
+  /** The length up to which it counts. */
+  readonly bytes: number
+  readonly seq: number
+  readonly digest: string
+}
+
+/** The first line of a segment. */
+export interface SegmentHeader {
+  readonly format: typeof formatVersion
+  readonly session: SessionHeader
+  readonly epoch: number
+  readonly rotation: number
+  readonly firstSeq: number
+  /** Keys the sums of this segment's commits, so that lines quoted in an event prove nothing. */
+  readonly salt: string
+  readonly writer: Writer
+  /** Absent in the first segment of a session. */
+  readonly predecessor?: Predecessor
+}
+
+export type ParsedHeader =
+  | { readonly kind: 'header'; readonly header: SegmentHeader; readonly sum: string }
+  | { readonly kind: 'newer'; readonly format: number }
+  | { readonly kind: 'broken' }
+
+export function sealHeader(header: SegmentHeader): SealedLine {
+  return sealLine('segment', header)
+}
+
+/** Reads a header line. A sum that is right with fields that are not is a program that is not ours. */
+export function parseHeader(line: string): ParsedHeader {
+  const opened = openLine('segment', line)
+  if (opened === undefined) return { kind: 'broken' }
+  const version = anyFormat.safeParse(opened.fields)
+  if (version.success && version.data.format > formatVersion)
+    return { kind: 'newer', format: version.data.format }
+  const parsed = schema.safeParse(opened.fields)
+  // As it stands in the line: a schema would drop what it does not know, such as the own key `__proto__`.
+  return parsed.success
+    ? { kind: 'header', header: opened.fields as SegmentHeader, sum: opened.sum }
+    : { kind: 'broken' }
+}
+
+const count = z.int().min(0)
+const seq = z.int().min(-1)
+const digest = z.string().regex(/^[0-9a-f]{64}$/)
+
+const anyFormat = z.object({ format: z.int() })
+
+const schema = z.object({
+  format: z.literal(formatVersion),
+  session: z.object({
+    id: z.string().min(1),
+    createdAt: z.number(),
+    parent: z.object({ id: z.string(), seq }).optional(),
+    forkedAt: z.array(seq).optional(),
+    meta: z.custom((value) => typeof value === 'object' && value !== null).optional(),
+  }),
+  epoch: z.int().min(1),
+  rotation: count,
+  firstSeq: count,
+  salt: z.string().min(1),
+  writer: z.object({
+    incarnation: z.string(),
+    pid: z.int(),
+    host: z.string(),
+    bootId: z.string().nullable(),
+    startedAt: z.number(),
+    enabledBy: z.enum(['config', 'env']),
+    carry: z.array(z.string()).optional(),
+  }),
+  predecessor: z.object({ segment: z.string(), bytes: count, seq, digest }).optional(),
+})

@@ -1,0 +1,87 @@
+import { dirname } from 'node:path'
+import { SessionError } from '@tidemark/session-core'
+import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
+
+const fileMode = 0o600
+const folderMode = 0o700
+const writableByOthers = 0o022
+
+/** A new file that only its owner can use, whatever the umask. */
+export async function createFile(port: JournalPort, path: string): Promise<PortFile> {
+  const file = await port.open(path, 'create')
+  try {
+    if (port.hasModes) await insistOnMode(file, fileMode)
+    return file
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** A file to read. Anything but a plain file is refused. */
+export async function openFile(port: JournalPort, path: string): Promise<{ file: PortFile; stat: FileStat }> {
+  const file = await port.open(path, 'read')
+  try {
+    const stat = await file.stat()
+    if (stat.kind !== 'file')
+      throw new SessionError('STORAGE_FAILED', `a ${stat.kind} stands where a file must be`)
+    return { file, stat }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** A new folder that only its owner can use. Its name is not durable yet. */
+export async function createFolder(port: JournalPort, path: string): Promise<void> {
+  await port.mkdir(path)
+  if (!port.hasModes) return
+  const chmod = (mode: number): Promise<void> => port.chmod(path, mode)
+  await insistOnMode({ stat: () => port.stat(path), chmod }, folderMode)
+}
+
+/** The folder, created with its parents where it is missing, and its name durable. */
+export async function ensureFolder(port: JournalPort, path: string): Promise<void> {
+  if (await exists(port, path)) return
+  const parent = dirname(path)
+  if (parent !== path) await ensureFolder(port, parent)
+  try {
+    await createFolder(port, path)
+  } catch (error) {
+    if (!hasReason(error, 'EEXIST')) throw error // somebody was faster
+  }
+  await port.syncFolder(parent)
+}
+
+/** @throws SessionError `STORAGE_FAILED` when others could put files there. */
+export async function refuseOpenFolder(port: JournalPort, path: string): Promise<void> {
+  const { kind, mode } = await port.stat(path)
+  if (kind !== 'folder') throw new SessionError('STORAGE_FAILED', 'the root of the journal is not a folder')
+  if (!port.hasModes || (mode & writableByOthers) === 0) return
+  throw new SessionError(
+    'STORAGE_FAILED',
+    `others can write to the root of the journal (mode ${mode.toString(8)})`,
+    { mode },
+  )
+}
+
+export async function exists(port: JournalPort, path: string): Promise<boolean> {
+  try {
+    await port.stat(path)
+    return true
+  } catch (error) {
+    if (!hasReason(error, 'ENOENT')) throw error
+    return false
+  }
+}
+
+async function insistOnMode(target: Pick<PortFile, 'stat' | 'chmod'>, mode: number): Promise<void> {
+  if ((await target.stat()).mode === mode) return
+  await target.chmod(mode) // a umask took more away than it should
+  const { mode: found } = await target.stat()
+  if (found === mode) return
+  throw new SessionError(
+    'STORAGE_FAILED',
+    `this file system gives mode ${found.toString(8)} instead of ${mode.toString(8)}`,
+  )
+}

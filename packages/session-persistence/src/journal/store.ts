@@ -1,0 +1,136 @@
+import { dirname, join } from 'node:path'
+import { SessionError } from '@tidemark/session-core'
+import { z } from 'zod'
+import { corrupt } from './failure.ts'
+import { formatVersion } from './header.ts'
+import { cleanUp, closeAfterFailure, writeAll } from './own-segment.ts'
+import { passingPrefixes } from './folder-name.ts'
+import { hasReason, type JournalPort } from './port.ts'
+import { createFile, ensureFolder, openFile, refuseOpenFolder } from './private-file.ts'
+import { openLine, sealLine } from './sealed-line.ts'
+import { readPieces } from './segment-file.ts'
+
+/** A journal's root, opened. */
+export interface Store {
+  readonly port: JournalPort
+  readonly sessionsPath: string
+}
+
+const fileName = 'store.json'
+const fileSizeBytesMax = 4_096
+
+/** How writers keep each other out: by epochs alone. Another way needs programs that know it. */
+const lockProtocol = 'epoch'
+
+/** Opens a root to read from it: `undefined` when nothing was ever written there. Creates nothing. */
+export async function findStore(port: JournalPort, root: string): Promise<Store | undefined> {
+  let path: string
+  try {
+    path = await port.realpath(root)
+  } catch (error) {
+    if (!hasReason(error, 'ENOENT')) throw error
+    return undefined // nobody has written yet
+  }
+  await refuseOpenFolder(port, path)
+  return (await readStoreFile(port, path)) ? { port, sessionsPath: join(path, 'sessions') } : undefined
+}
+
+/**
+ * Opens a root to write to it, and creates what is missing.
+ * @throws SessionError `UNSUPPORTED_FORMAT`, `CORRUPT`.
+ */
+export async function openStore(port: JournalPort, root: string): Promise<Store> {
+  const known = await findStore(port, root)
+  if (known) {
+    await ensureFolder(port, known.sessionsPath)
+    return known
+  }
+  await ensureFolder(port, root)
+  const path = await port.realpath(root)
+  await refuseOpenFolder(port, path)
+  await createStoreFile(port, path)
+  const store = await findStore(port, path)
+  if (store === undefined)
+    throw corrupt('store', { segment: fileName, reason: 'vanished while it was opened' })
+  await ensureFolder(port, store.sessionsPath)
+  return store
+}
+
+async function readStoreFile(port: JournalPort, root: string): Promise<boolean> {
+  const text = await readSmallFile(port, join(root, fileName))
+  if (text === undefined) return false
+  const fields = openLine('store', text.replace(/\n$/, ''))?.fields
+  const version = anyFormat.safeParse(fields)
+  if (version.success && version.data.format > formatVersion)
+    throw unsupported(`format ${version.data.format}`)
+  const parsed = schema.safeParse(fields)
+  if (!parsed.success) throw corrupt('store', { segment: fileName, reason: 'does not prove itself' })
+  if (parsed.data.lock !== lockProtocol) throw unsupported(`lock protocol ${parsed.data.lock}`)
+  return true
+}
+
+async function readSmallFile(port: JournalPort, path: string): Promise<string | undefined> {
+  try {
+    const { file, stat } = await openFile(port, path)
+    try {
+      const pieces: Buffer[] = []
+      const sizeBytes = Math.min(stat.sizeBytes, fileSizeBytesMax)
+      for await (const piece of readPieces(file, 0, sizeBytes)) pieces.push(piece)
+      return Buffer.concat(pieces).toString()
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (!hasReason(error, 'ENOENT')) throw error
+    return undefined
+  }
+}
+
+/** Linked into place whole, so that of two who create it at once, one wins and the other reads that one's. */
+async function createStoreFile(port: JournalPort, root: string): Promise<void> {
+  const path = join(root, fileName)
+  const aside = join(root, `${passingPrefixes.building}${port.random(8)}`)
+  const fields = {
+    format: formatVersion,
+    id: port.random(16),
+    secret: port.random(16),
+    lock: lockProtocol,
+    createdAt: port.now(),
+  }
+  const file = await createFile(port, aside)
+  try {
+    await writeAll(file, Buffer.from(`${sealLine('store', fields).text}\n`), 0)
+    await file.sync()
+  } catch (error) {
+    await closeAfterFailure(file)
+    await cleanUp(() => port.unlink(aside))
+    throw error
+  }
+  await file.close()
+  try {
+    await port.link(aside, path)
+  } catch (error) {
+    if (!hasReason(error, 'EEXIST')) throw error // another process was faster
+  } finally {
+    await cleanUp(() => port.unlink(aside))
+  }
+  await port.syncFolder(dirname(path))
+}
+
+function unsupported(what: string): SessionError {
+  return new SessionError(
+    'UNSUPPORTED_FORMAT',
+    `${fileName}: ${what} is not known to this program; nothing was changed`,
+  )
+}
+
+const anyFormat = z.object({ format: z.int() })
+
+const schema = z.object({
+  format: z.literal(formatVersion),
+  id: z.string().min(1),
+  /** For names that only users of this store can guess. */
+  secret: z.string().min(1),
+  lock: z.string(),
+  createdAt: z.number(),
+})

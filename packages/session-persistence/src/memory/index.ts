@@ -1,0 +1,2 @@
+export { MemoryStorage } from './storage.ts'
+export { Config, apply, name } from './plugin.ts'

@@ -1,0 +1,115 @@
+import { SessionError, type Recorder, type Session, type Sessions } from '@tidemark/session-core'
+import { thisProcess } from './process.ts'
+import type { Lease } from './storage.ts'
+import { WriteBehind, type WriteBehindOptions } from './write-behind.ts'
+
+export interface OpenSessionsOptions extends Omit<WriteBehindOptions, 'onDurable' | 'onFailed' | 'onClosed'> {
+  readonly sessions: Sessions
+  readonly report: (error: unknown) => void
+}
+
+/**
+ * The stored sessions that are open in this process, through one persistence.
+ *
+ * 1. An id is opened by one operation at a time.
+ * 2. A lease belongs to a living session, or is released.
+ * 3. After `close` nothing is open, and nothing opens any more.
+ */
+export class OpenSessions {
+  private readonly writers = new Map<Session, WriteBehind>()
+  private readonly opening = new Map<string, Promise<unknown>>()
+  private readonly underWay = new Set<Promise<unknown>>()
+  private isClosing = false
+
+  constructor(private readonly options: OpenSessionsOptions) {}
+
+  /** Runs an operation that `close` waits for. @throws SessionError `DISPOSED` once that began. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    this.refuseClosing()
+    const running = work()
+    this.underWay.add(running)
+    try {
+      return await running
+    } finally {
+      this.underWay.delete(running)
+    }
+  }
+
+  /**
+   * Keeps an id to one operation; a later one waits for it, since whoever asked for the first may be gone by now.
+   * @throws SessionError `LOCKED` or `EXISTS`, as asked, when the session lives here.
+   */
+  async reserve<T>(id: string, inUse: 'LOCKED' | 'EXISTS', work: () => Promise<T>): Promise<T> {
+    for (let other = this.opening.get(id); other; other = this.opening.get(id))
+      await Promise.allSettled([other])
+    if (this.options.sessions.find(id)) {
+      throw new SessionError(inUse, `${id}: a session with this id lives in this process`, {
+        sessionId: id,
+        ...(inUse === 'LOCKED' && { holder: thisProcess() }),
+      })
+    }
+    const opening = work()
+    this.opening.set(id, opening)
+    try {
+      return await opening
+    } finally {
+      this.opening.delete(id)
+    }
+  }
+
+  /** Whether a session is stored through here, and its writer is not closed. */
+  holds(session: Session): boolean {
+    return this.writers.has(session)
+  }
+
+  /** Makes a session of a lease. Whatever fails, the session is ended and the lease released. */
+  async bind(
+    lease: Lease,
+    make: (recorder: Recorder) => Session | Promise<Session>,
+    boundary: 'rides' | 'now' = 'rides',
+  ): Promise<Session> {
+    let session: Session | undefined
+    const recorder = new WriteBehind(lease, {
+      ...this.options,
+      onDurable: (seq) => session && this.options.sessions.tellDurable(session, seq),
+      onFailed: this.options.report,
+      onClosed: () => session && this.writers.delete(session),
+    })
+    try {
+      this.refuseClosing()
+      session = await make(recorder)
+      this.writers.set(session, recorder)
+      if (boundary === 'now') await recorder.writeAll()
+      return session
+    } catch (error) {
+      if (session) await this.reported(this.options.sessions.dispose(session))
+      await this.reported(recorder.close())
+      throw error
+    }
+  }
+
+  /** Ends what is open, also sessions of plugins that will live on. */
+  async close(): Promise<void> {
+    this.isClosing = true
+    await Promise.allSettled(this.underWay)
+    await Promise.all(
+      [...this.writers].map(async ([session, recorder]) => {
+        await this.reported(this.options.sessions.dispose(session))
+        await this.reported(recorder.close())
+      }),
+    )
+  }
+
+  private refuseClosing(): void {
+    if (this.isClosing) throw new SessionError('DISPOSED', 'this persistence is closed')
+  }
+
+  /** On the way out nothing may stop the rest; what fails is reported. */
+  private async reported(work: Promise<void>): Promise<void> {
+    try {
+      await work
+    } catch (error) {
+      this.options.report(error)
+    }
+  }
+}

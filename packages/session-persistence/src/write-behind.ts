@@ -1,0 +1,238 @@
+import {
+  SessionError,
+  assert,
+  boundaryType,
+  isSessionError,
+  type Recorder,
+  type SessionEvent,
+} from '@tidemark/session-core'
+import { tooLarge } from './acceptance.ts'
+import { encodeEvent, type EncodedEvent } from './encoded-event.ts'
+import type { Lease, Receipt, StorageCapabilities } from './storage.ts'
+
+export interface WriteBehindOptions {
+  readonly capabilities: StorageCapabilities
+  /** How long an event may wait for others to share its write. */
+  readonly flushDelayMs: number
+  /** Bytes that may wait, those being written included. */
+  readonly pendingSizeBytesMax: number
+  /** Called after each acknowledgement. */
+  readonly onDurable: (seq: number) => void
+  /** Called once, when it fails: perhaps nobody is waiting for a flush who could hear of it. */
+  readonly onFailed: (cause: SessionError) => void
+  /** Called once, when it is closed. */
+  readonly onClosed: () => void
+}
+
+/** `closing`: what waits is still written. `over`: nothing is. Appends meet `refusal`, flushes `cause`. */
+type State =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'closing'; readonly refusal: SessionError }
+  | { readonly kind: 'over'; readonly refusal: SessionError; readonly cause: SessionError }
+
+interface Waiter {
+  readonly seq: number
+  readonly resolve: () => void
+  readonly reject: (cause: SessionError) => void
+}
+
+/**
+ * Writes what a session records, a moment later and many events at once.
+ *
+ * 1. One batch is in flight at a time; batches are appended in the order of their events.
+ * 2. `durableSeq` grows only when the storage has acknowledged.
+ * 3. After the first failure nothing is written again.
+ * 4. A boundary that waits alone is written by no timer, no flush and no close.
+ */
+export class WriteBehind implements Recorder {
+  private state: State = { kind: 'open' }
+  private pending: EncodedEvent[] = []
+  private pendingSizeBytes = 0
+  private isWriting = false
+  /** The last seq that somebody, or the timer, wants written. */
+  private wantedSeq: number
+  private admittedSeq: number
+  private acknowledgedSeq: number
+  private waiters: Waiter[] = []
+  private timer: NodeJS.Timeout | undefined
+  private closing: Promise<void> | undefined
+
+  constructor(
+    private readonly lease: Lease,
+    private readonly options: WriteBehindOptions,
+  ) {
+    const { seq } = lease.tail
+    this.wantedSeq = this.admittedSeq = this.acknowledgedSeq = seq
+  }
+
+  get durableSeq(): number {
+    return this.acknowledgedSeq
+  }
+
+  admit(event: SessionEvent): void {
+    if (this.state.kind !== 'open') throw this.state.refusal
+    const { capabilities, pendingSizeBytesMax } = this.options
+    const { id } = this.lease.header
+    if (event.seq !== this.admittedSeq + 1) {
+      const message = `${id}: next seq is ${this.admittedSeq + 1}, not ${event.seq}; nothing was recorded`
+      throw new SessionError('TAIL_MOVED', message, { sessionId: id, seq: event.seq })
+    }
+    const encoded = encodeEvent(event)
+    if (encoded.sizeBytes > capabilities.eventSizeBytesMax)
+      throw tooLarge(id, encoded, capabilities.eventSizeBytesMax)
+    if (this.hasWork && this.pendingSizeBytes + encoded.sizeBytes > pendingSizeBytesMax) {
+      const waiting = `${this.pendingSizeBytes} bytes wait to be written, at most ${pendingSizeBytesMax} may`
+      const message = `${id}: ${waiting}; flush first`
+      throw new SessionError('BACK_PRESSURE', message, { sessionId: id, seq: event.seq, pendingSizeBytesMax })
+    }
+    this.pending.push(encoded)
+    this.pendingSizeBytes += encoded.sizeBytes
+    this.admittedSeq = event.seq
+    this.schedule()
+  }
+
+  flush(): Promise<void> {
+    return this.hasWork || this.state.kind === 'over' ? this.writeAll() : Promise.resolve()
+  }
+
+  /** Writes what waits, also a boundary that waits alone: for a session that is being written anyway. */
+  writeAll(): Promise<void> {
+    if (this.state.kind === 'over') return Promise.reject(this.state.cause)
+    if (this.admittedSeq === this.acknowledgedSeq) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      this.waiters.push({ seq: this.admittedSeq, resolve, reject })
+      this.write(this.admittedSeq)
+    })
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.closeOnce()
+    return this.closing
+  }
+
+  /** Whether something is to be written, or is being written. */
+  private get hasWork(): boolean {
+    const count = this.admittedSeq - this.acknowledgedSeq
+    const isLoneBoundary = count === 1 && this.pending[0]?.event.type === boundaryType
+    return count > 0 && !isLoneBoundary
+  }
+
+  private schedule(): void {
+    if (this.timer !== undefined || !this.hasWork) return
+    // It keeps the process alive: one that ends by itself, ends after what waits is written.
+    this.timer = setTimeout(() => {
+      this.timer = undefined
+      this.write(this.admittedSeq)
+    }, this.options.flushDelayMs)
+  }
+
+  private write(through: number): void {
+    this.wantedSeq = Math.max(this.wantedSeq, through)
+    if (!this.isWriting && this.state.kind !== 'over') void this.writeWanted()
+  }
+
+  private async writeWanted(): Promise<void> {
+    this.isWriting = true
+    while (this.state.kind !== 'over' && this.acknowledgedSeq < this.wantedSeq) await this.writeBatch()
+    this.isWriting = false
+    if (this.state.kind === 'open') this.schedule()
+  }
+
+  private async writeBatch(): Promise<void> {
+    const batch = this.takeBatch()
+    try {
+      const { epoch, tail } = this.lease
+      const terms = { expectedTail: tail, epoch, batchId: globalThis.crypto.randomUUID() }
+      this.refuseUnkept(batch, await this.lease.append(batch, terms))
+    } catch (error) {
+      this.fail(error)
+      return
+    }
+    this.acknowledge(batch)
+  }
+
+  /** A storage may be somebody else's: what it does not say it keeps was never acknowledged. */
+  private refuseUnkept(batch: readonly EncodedEvent[], { tail, durable }: Receipt): void {
+    const lastSeq = batch.at(-1)?.event.seq
+    assert(lastSeq !== undefined, 'a batch holds an event')
+    if (durable >= lastSeq && tail.seq === lastSeq && this.lease.tail.seq === lastSeq) return
+    const sessionId = this.lease.header.id
+    const message = `${sessionId}: the storage acknowledged seq ${lastSeq}, and does not say that it keeps it`
+    throw new SessionError('STORAGE_FAILED', message, { sessionId, intactThrough: this.acknowledgedSeq })
+  }
+
+  /**
+   * As many events as fit in one append: also those that nobody waits for, since they cost no sync of their
+   * own.
+   */
+  private takeBatch(): readonly EncodedEvent[] {
+    let sizeBytes = 0
+    const tooMany = this.pending.findIndex((encoded) => {
+      sizeBytes += encoded.sizeBytes
+      return sizeBytes > this.options.capabilities.batchSizeBytesMax
+    })
+    const count = tooMany === -1 ? this.pending.length : tooMany
+    const batch = this.pending.slice(0, count)
+    this.pending = this.pending.slice(count)
+    return batch
+  }
+
+  private acknowledge(batch: readonly EncodedEvent[]): void {
+    const last = batch.at(-1)
+    assert(last, 'a batch holds an event')
+    this.acknowledgedSeq = last.event.seq
+    this.pendingSizeBytes -= batch.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    this.options.onDurable(this.acknowledgedSeq)
+    const [done, left] = partition(this.waiters, ({ seq }) => seq <= this.acknowledgedSeq)
+    this.waiters = left
+    for (const { resolve } of done) resolve()
+  }
+
+  private fail(error: unknown): void {
+    const cause = asSessionError(this.lease.header.id, error)
+    this.end({ kind: 'over', refusal: refusalAfter(this.lease.header.id, cause), cause })
+    this.options.onFailed(cause)
+  }
+
+  private end(state: State & { kind: 'over' }): void {
+    this.state = state
+    clearTimeout(this.timer)
+    this.timer = undefined
+    this.pending = []
+    this.pendingSizeBytes = 0
+    const waiters = this.waiters
+    this.waiters = []
+    for (const { reject } of waiters) reject(state.cause)
+  }
+
+  private async closeOnce(): Promise<void> {
+    const { id } = this.lease.header
+    const disposed = new SessionError('DISPOSED', `${id}: its writer is closed`, { sessionId: id })
+    try {
+      if (this.state.kind === 'open') {
+        this.state = { kind: 'closing', refusal: disposed }
+        await this.flush()
+      }
+    } finally {
+      this.end({ kind: 'over', refusal: disposed, cause: disposed })
+      this.options.onClosed()
+      await this.lease.release()
+    }
+  }
+}
+
+function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(belongs), items.filter((item) => !belongs(item))]
+}
+
+function asSessionError(sessionId: string, error: unknown): SessionError {
+  if (isSessionError(error)) return error
+  return new SessionError('STORAGE_FAILED', `${sessionId}: the storage failed`, { sessionId, cause: error })
+}
+
+/** What an append meets after a failure. */
+function refusalAfter(sessionId: string, cause: SessionError): SessionError {
+  if (cause.code === 'FENCED' || cause.code === 'DISPOSED') return cause
+  const message = `${sessionId}: its writer failed (${cause.code}) and is over; resume the session`
+  return new SessionError('STORAGE_FAILED', message, { sessionId, cause })
+}

@@ -1,0 +1,54 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { CommandFailed } from './command.mjs'
+import { ltsNode, ltsVersion } from './lts.mjs'
+import { readJson, root } from './packages.mjs'
+import { cacheFolder } from './stamp.mjs'
+
+const report = join(cacheFolder, 'report.json')
+const reporting = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
+
+const count = (isOk) => ({ passed: isOk ? 1 : 0, failed: isOk ? 0 : 1 })
+
+function succeeds(command, args, env = process.env) {
+  console.log(`\n== ${[command, ...args].join(' ')}`)
+  return spawnSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env }).status === 0
+}
+
+/** Runs the tests and counts them; a run that fails outside of a test counts as one failure. */
+function countTests(command, args, env) {
+  rmSync(report, { force: true })
+  const isOk = succeeds(command, [...args, ...reporting], env)
+  if (!existsSync(report)) return count(false)
+  const { numPassedTests, numFailedTests } = readJson(report)
+  return { passed: numPassedTests, failed: isOk ? numFailedTests : Math.max(numFailedTests, 1) }
+}
+
+function countTestsOnLts() {
+  const node = ltsOrNothing()
+  if (node === undefined) return count(false)
+  const path = [dirname(node), process.env.PATH].join(delimiter)
+  return countTests(node, ['scripts/test.mjs'], { ...process.env, PATH: path })
+}
+
+function ltsOrNothing() {
+  try {
+    return ltsNode()
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error
+    console.log(`Node ${ltsVersion} could not be installed, so nothing was tested on it: ${error.message}`)
+    return undefined // counted as a failure
+  }
+}
+
+mkdirSync(cacheFolder, { recursive: true })
+const counts = [
+  countTests('npm', ['test', '--']),
+  count(succeeds('npm', ['run', 'demo'])),
+  count(succeeds('npm', ['run', 'check'])),
+  countTestsOnLts(),
+]
+const sum = (key) => counts.reduce((total, each) => total + each[key], 0)
+console.log(`\n${sum('passed')} passed, ${sum('failed')} failed`)
+process.exitCode = sum('failed') === 0 ? 0 : 1
