@@ -46,7 +46,9 @@ export function callRecord(event: SessionEvent<'tool/call'>): CallRecord {
   return { seq: event.seq, through: event.seq, callId, name, arguments: args, outcome: 'running', parts: [] }
 }
 
+/** The entry with a call added, or with what is known of one changed. Calls stand in the order of the log. */
 export function withCall(entry: AssistantEntry, call: CallRecord): AssistantEntry {
-  const calls = [...entry.calls.filter(({ seq }) => seq !== call.seq), call].sort((a, b) => a.seq - b.seq)
+  const index = entry.calls.findLastIndex(({ seq }) => seq === call.seq)
+  const calls = index === -1 ? [...entry.calls, call] : entry.calls.with(index, call)
   return { ...entry, calls, through: Math.max(entry.through, call.through) }
 }
