@@ -1,4 +1,5 @@
-import { SessionError, type Host } from '@tidemark/session-core'
+import type { Host } from '@tidemark/session-core'
+import { unknownSession } from './unknown-session.ts'
 
 export type StoredOperation = 'create' | 'resume' | 'fork' | 'inspect' | 'list'
 
@@ -67,8 +68,4 @@ export class Authorization {
     }
     return said.has('allow') && !said.has('deny')
   }
-}
-
-export function unknownSession(sessionId: string): SessionError {
-  return new SessionError('NOT_FOUND', 'there is no session with this id', { sessionId })
 }

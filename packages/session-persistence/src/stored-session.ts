@@ -4,8 +4,8 @@ import {
   type AnySessionEvent,
   type SessionHeader,
 } from '@tidemark/session-core'
-import { unknownSession } from './authorization.ts'
 import type { SessionStorage, StoredBatch, Tail, Writer } from './storage.ts'
+import { unknownSession } from './unknown-session.ts'
 
 /** A stored session, read to its end. */
 export interface StoredSession {

@@ -1,5 +1,6 @@
 import { SessionError, type SessionHeader } from '@tidemark/session-core'
-import { corrupt, notFound } from './failure.ts'
+import { unknownSession } from '../unknown-session.ts'
+import { corrupt } from './failure.ts'
 import type { Predecessor, SegmentHeader } from './header.ts'
 import { hasReason } from './port.ts'
 import { readStart, type OpenedHeader, type SessionFolder } from './segment-file.ts'
@@ -71,7 +72,7 @@ export async function listNames({ port, id, path }: SessionFolder): Promise<read
     if (kind !== 'folder') throw corrupt(id, { segment: '.', reason: 'is no folder' })
     return await port.readdir(path)
   } catch (error) {
-    if (hasReason(error, 'ENOENT')) throw notFound(id)
+    if (hasReason(error, 'ENOENT')) throw unknownSession(id)
     throw error
   }
 }

@@ -26,10 +26,6 @@ export function corrupt(
   })
 }
 
-export function notFound(sessionId: string): SessionError {
-  return new SessionError('NOT_FOUND', 'there is no session with this id', { sessionId })
-}
-
 /**
  * What the medium failed at, as an error of ours. Errors that are ours already, and bugs, stay what they are.
  */

@@ -3,10 +3,11 @@ import { SessionError, isSessionError, refuseId, type SessionHeader } from '@tid
 import { encodeEvent, type EncodedEvent } from '../encoded-event.ts'
 import { pageOf, type SummaryPage } from '../summary.ts'
 import type * as seam from '../storage.ts'
+import { unknownSession } from '../unknown-session.ts'
 import { batchesOf, bearSession, type Birth } from './birth.ts'
 import { findChain, sessionIn } from './chain.ts'
 import { claimSession } from './claim.ts'
-import { failure, guarded, notFound } from './failure.ts'
+import { failure, guarded } from './failure.ts'
 import { folderName, passingPrefixes } from './folder-name.ts'
 import { journalCapabilities, type JournalLease } from './lease.ts'
 import { readLog, readToEnd } from './log-reader.ts'
@@ -87,7 +88,7 @@ export class JournalStorage implements seam.SessionStorage {
       try {
         await port.rename(path, aside)
       } catch (error) {
-        throw hasReason(error, 'ENOENT') ? notFound(id) : error
+        throw hasReason(error, 'ENOENT') ? unknownSession(id) : error
       }
       await port.syncFolder(sessionsPath)
       for (const name of await port.readdir(aside)) await port.unlink(join(aside, name))
@@ -137,7 +138,7 @@ export class JournalStorage implements seam.SessionStorage {
 
   private async folderOf(id: string): Promise<SessionFolder> {
     const store = await findStore(this.port, this.root)
-    if (store === undefined) throw notFound(id)
+    if (store === undefined) throw unknownSession(id)
     return { port: store.port, id, path: join(store.sessionsPath, folderName(id)) }
   }
 

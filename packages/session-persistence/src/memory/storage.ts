@@ -3,6 +3,7 @@ import { RecentBatches, refuseBrokenSeed } from '../acceptance.ts'
 import { chainDigest, sha256 } from '../digest.ts'
 import { decodeEvent, encodeEvent, linesOf, type EncodedEvent } from '../encoded-event.ts'
 import type * as seam from '../storage.ts'
+import { unknownSession } from '../unknown-session.ts'
 import { foldActivity, noActivity, pageOf, summaryOf, type SummaryPage } from '../summary.ts'
 import { MemoryLease, memoryCapabilities } from './lease.ts'
 import { batchOf, tailOf, type MemoryBatch, type MemoryLog } from './log.ts'
@@ -96,7 +97,7 @@ export class MemoryStorage implements seam.SessionStorage {
     this.refuse(id)
     const log = this.logs.get(id)
     if (log) return log
-    throw new SessionError('NOT_FOUND', 'there is no session with this id', { sessionId: id })
+    throw unknownSession(id)
   }
 
   private refuse(id: string): void {
