@@ -1,7 +1,14 @@
 import { defineConfig } from 'tsup'
 
 export default defineConfig({
-  entry: ['src/index.ts', 'src/cordis.ts', 'src/deepseek.ts', 'src/journal/index.ts', 'src/memory/index.ts'],
+  entry: [
+    'src/index.ts',
+    'src/cordis.ts',
+    'src/deepseek.ts',
+    'src/journal/index.ts',
+    'src/memory/index.ts',
+    'src/testkit/index.ts',
+  ],
   format: 'esm',
   target: 'node20',
   outDir: 'lib',

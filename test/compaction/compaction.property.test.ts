@@ -127,7 +127,7 @@ class Story {
 }
 
 describe('any history with compactions, crashes and forks', () => {
-  it('keeps every fact in force verbatim, every call paired, and reads the same live and cold', async () => {
+  it('G35: keeps every fact in force verbatim, every call paired, and reads the same live and cold', async () => {
     const ctx = await startHost()
     await fc.assert(
       fc.asyncProperty(ops, async (told) => {

@@ -29,7 +29,7 @@ async function compacted(ctx: Context, session: Session): Promise<number> {
 }
 
 describe('a crash at any event of a compaction', () => {
-  it('D05: without its end it is not applied, blocks nothing, and the next one is', async () => {
+  it('D05, G34: without its end it is not applied, blocks nothing, and the next one is', async () => {
     const ctx = await startHost()
     const session = sessionOf(ctx, 10)
     ctx.compaction.pin(session, { key: 'rule', text: 'never do X' })

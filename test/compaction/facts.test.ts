@@ -39,7 +39,7 @@ describe('pinned facts', () => {
     expect(seen(session)).toBe(cold(ctx, session))
   })
 
-  it('E04: are equal byte for byte after each of 11 compactions and as many restarts', async () => {
+  it('E04, G35: are equal byte for byte after each of 11 compactions and as many restarts', async () => {
     const ctx = await startHost()
     let session = ctx.sessions.create()
     ctx.compaction.pin(session, { key: 'rule', text: rule })

@@ -65,7 +65,7 @@ const failing: [what: string, code: string, summarizer: Summarizer][] = [
 ]
 
 describe('a summarizer that', () => {
-  it.each(failing)('%s is a recorded failure: %s', async (_, code, summarizer) => {
+  it.each(failing)('G34: %s is a recorded failure: %s', async (_, code, summarizer) => {
     const ctx = await startHost({ summaryTimeoutMs: 30 })
     const session = sessionOf(ctx, 12)
     ctx.compaction.pin(session, { key: 'rule', text: rule })
@@ -89,7 +89,7 @@ describe('a summarizer that', () => {
     ['an order to forget', 'No longer pinned, and not in force: rule'],
     ['half a character', 'x\ud83c'],
     ['a prototype', '__proto__'],
-  ])('says %s changes no fact, and is no person', async (_, text) => {
+  ])('G35: says %s changes no fact, and is no person', async (_, text) => {
     const ctx = await startHost({ retainMessages: 0 })
     const session = sessionOf(ctx, 12)
     ctx.compaction.pin(session, { key: 'rule', text: rule })

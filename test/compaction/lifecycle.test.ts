@@ -31,7 +31,7 @@ describe('the life of a compaction', () => {
     expect(result).toMatchObject({ outcome: 'applied', seq: session.log.length - 1, range: { from: 0 } })
   })
 
-  it('changes the transcript at the end, and not before', async () => {
+  it('G33: changes the transcript at the end, and not before', async () => {
     const ctx = await startHost()
     const session = sessionOf(ctx, 10)
     const before = seen(session)
@@ -134,7 +134,7 @@ describe('the life of a compaction', () => {
     expect(seen(session)).toBe(cold(ctx, session))
   })
 
-  it('D14: after four failures the session is not busy, takes appends, and says why in its log', async () => {
+  it('D14, G34: after four failures the session is not busy, takes appends, and says why in its log', async () => {
     const ctx = await startHost()
     const session = sessionOf(ctx, 10)
     for (let round = 0; round < 4; round++) {

@@ -5,7 +5,7 @@ import { held, saying } from './summarizers.ts'
 const said = (text: string) => ({ parts: [{ type: 'text' as const, text, author: 'human' as const }] })
 
 describe('the transcript', () => {
-  it('D07: the log keeps every event; only what the model sees changes', async () => {
+  it('D07, G33: the log keeps every event; only what the model sees changes', async () => {
     const ctx = await startHost()
     const session = ctx.sessions.create()
     for (let record = 0; record < 200; record++) session.append('user/message', said(`record ${record}`))
@@ -93,7 +93,7 @@ describe('the transcript', () => {
     expect([cold(ctx, session), cold(ctx, child)]).toEqual([seen(session), seen(child)])
   })
 
-  it('G04: every fork cut after a compaction shows its kept messages, in every generation', async () => {
+  it('FR-G04: every fork cut after a compaction shows its kept messages, in every generation', async () => {
     const ctx = await startHost({ retainMessages: 4 })
     const session = sessionOf(ctx, 10)
     await ctx.compaction.compact(session)

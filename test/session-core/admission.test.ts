@@ -52,7 +52,7 @@ describe('append', () => {
     },
   )
 
-  it('refuses a type that nobody defined, and takes it as ignorable', () => {
+  it('G4: refuses a type that nobody defined, and takes it as ignorable', () => {
     expect(codeOf(() => append('x/plugin', {}))).toBe('UNKNOWN_TYPE')
     expect(append('x/plugin', {}, { ignorable: true })).toMatchObject({ seq: 0, ignorable: true })
   })
@@ -95,7 +95,7 @@ describe('append', () => {
     expect(append('turn/start', {}, { time: -0 })).toMatchObject({ time: 0 })
   })
 
-  it('uses no seq and freezes nothing when the writer refuses', async () => {
+  it('G3: uses no seq and freezes nothing when the writer refuses', async () => {
     const recorder = new FakeRecorder()
     const { sessions } = await startHost()
     const stored = sessions.create({ recorder })
@@ -107,7 +107,7 @@ describe('append', () => {
     expect(stored.append('user/message', data).seq).toBe(0)
   })
 
-  it('asks neither schema nor bracket when the payload is not lossless', async () => {
+  it('G3: asks neither schema nor bracket when the payload is not lossless', async () => {
     const ctx = await startHost()
     let asked = 0
     const schema = z.any().refine(() => (asked += 1) > 0)

@@ -57,7 +57,7 @@ describe('a boundary', () => {
     expect(types(sessions.fork(sessions.create()))).toEqual(['session/resumed'])
   })
 
-  it('is written by the constructor and by nobody else', () => {
+  it('G6: is written by the constructor and by nobody else', () => {
     const session = sessions.create()
     const append = session.append.bind(session) as (type: string, data: unknown, options?: object) => unknown
     expect(codeOf(() => append('session/resumed', {}))).toBe('RESERVED')

@@ -37,7 +37,7 @@ function scanned(events: readonly AnySessionEvent[]): Record<string, { live: num
 }
 
 describe('what is open of a bracket', () => {
-  it('is what a scan of the whole log finds, in every session of a family', async () => {
+  it('G7: is what a scan of the whole log finds, in every session of a family', async () => {
     const ctx = await startHost()
     await define(ctx, guestDefinitions)
     fc.assert(
@@ -49,7 +49,7 @@ describe('what is open of a bracket', () => {
     )
   })
 
-  it('is what a scan finds after every single event', async () => {
+  it('G7: is what a scan finds after every single event', async () => {
     const ctx = await startHost()
     await define(ctx, guestDefinitions)
     fc.assert(
@@ -65,7 +65,7 @@ describe('what is open of a bracket', () => {
     )
   })
 
-  it('is what a scan finds in a log that nothing has checked', async () => {
+  it('G7: is what a scan finds in a log that nothing has checked', async () => {
     const ctx = await startHost()
     await define(ctx, guestDefinitions)
     fc.assert(

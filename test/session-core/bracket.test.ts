@@ -96,7 +96,7 @@ describe('a step outside any turn', () => {
 })
 
 describe('a closing event', () => {
-  it('is refused without an opening, and says what is orphaned', () => {
+  it('G8: is refused without an opening, and says what is orphaned', () => {
     expect(codeOf(() => session.append('step/end', {}))).toBe('NOT_OPEN')
     session.append('turn/start', {})
     session.append('job/start', { id: 'a' })
@@ -156,7 +156,7 @@ describe('a result', () => {
     'after a boundary': resume,
     'in a fork': () => ctx.sessions.fork(session),
   }
-  it.each(Object.entries(late))('is accepted once when it comes late: %s', (_when, later) => {
+  it.each(Object.entries(late))('G8: is accepted once when it comes late: %s', (_when, later) => {
     session.append('turn/start', {})
     session.append('step/start', {})
     const seq = call()

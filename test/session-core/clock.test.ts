@@ -3,7 +3,7 @@ import { startHost } from './host.ts'
 import { speaker } from './speaker.ts'
 
 describe('the time of an event', () => {
-  it('is what the clock tells, backwards and far ahead included, and orders nothing', async () => {
+  it('G1: is what the clock tells, backwards and far ahead included, and orders nothing', async () => {
     const times = [1_000, 5_000, 5_000, 1_000, 400_000_000_000, -7, 0.5]
     let tick = 0
     const ctx = await startHost({ now: () => times[tick] ?? 0 })

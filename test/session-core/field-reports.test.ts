@@ -151,7 +151,7 @@ describe('call ids', () => {
 })
 
 describe('forks', () => {
-  it('G01: what runs in the parent does not run in the child; what has ended is there with its end', () => {
+  it('FR-G01: what runs in the parent does not run in the child; what has ended is there with its end', () => {
     session.append('watch/start', { id: 'a' })
     const first = sessions.fork(session)
     session.append('watch/end', { id: 'a' })
@@ -161,7 +161,7 @@ describe('forks', () => {
     expect(second.log.at(1).type).toBe('watch/end')
   })
 
-  it('G02: the child shows a call of the parent as going on there, and the parent gets its result', () => {
+  it('FR-G02: the child shows a call of the parent as going on there, and the parent gets its result', () => {
     say.turn()
     const seq = say.call()
     const child = sessions.fork(session)
@@ -172,7 +172,7 @@ describe('forks', () => {
     expect(resultShown(child, seq).outcome).toBe('in-parent')
   })
 
-  it('G06: what is appended to a fork goes to it alone, and it names its parent also at seq 0', () => {
+  it('FR-G06: what is appended to a fork goes to it alone, and it names its parent also at seq 0', () => {
     say.user('first')
     const child = sessions.fork(session, { through: 0 })
     const before = copy(session)
@@ -182,12 +182,15 @@ describe('forks', () => {
     expect(sessions.fork(sessions.create({ id: 'e' })).header.parent).toEqual({ id: 'e', seq: -1 })
   })
 
-  it.each([12.1, -1, NaN, '12', 1, 2 ** 53])('G10: a fork at %s is refused by a typed error', (through) => {
-    say.user('only')
-    expect(codeOf(() => sessions.fork(session, { through: through as number }))).toBe('INVALID_SEQ')
-  })
+  it.each([12.1, -1, NaN, '12', 1, 2 ** 53])(
+    'FR-G10: a fork at %s is refused by a typed error',
+    (through) => {
+      say.user('only')
+      expect(codeOf(() => sessions.fork(session, { through: through as number }))).toBe('INVALID_SEQ')
+    },
+  )
 
-  it('G11: what is inherited can be told from what is a session’s own, so totals count once', () => {
+  it('FR-G11: what is inherited can be told from what is a session’s own, so totals count once', () => {
     const spend = (of: Session): unknown =>
       of.append('assistant/message', { parts: [], meta: { tokens: 10 } })
     spend(session)
@@ -277,7 +280,7 @@ describe('payloads', () => {
   })
 })
 
-it('N05: a clock that steps orders, refuses and expires nothing', async () => {
+it('N05, G1: a clock that steps orders, refuses and expires nothing', async () => {
   let now = 1_000_000
   const host = await startHost({ now: () => now })
   const own = host.sessions.create()

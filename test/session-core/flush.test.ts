@@ -45,6 +45,12 @@ describe('a flush', () => {
     expect(session.durableSeq).toBe(1)
   })
 
+  it('names the content that is safe, where the writer can', async () => {
+    expect(await session.flush()).not.toHaveProperty('digest')
+    recorder.digest = 'd'
+    expect(await ctx.sessions.flush(session)).toEqual({ kind: 'stored', durableSeq: -1, digest: 'd' })
+  })
+
   it('goes to the writer that the session was bound to, whoever listens', async () => {
     const other = new FakeRecorder()
     ctx.sessions.create({ recorder: other })

@@ -33,7 +33,7 @@ describe('a fork', () => {
     },
   )
 
-  it('holds its parent’s events up to its cut, which its header names', () => {
+  it('G10: holds its parent’s events up to its cut, which its header names', () => {
     for (const through of [0, 1, 2]) {
       const child = sessions.fork(parent, { through })
       expect([...child.log].slice(0, -1)).toEqual([...parent.log].slice(0, through + 1))
@@ -59,7 +59,7 @@ describe('a fork', () => {
     expect(ctx.sessions.fork(old).header).not.toHaveProperty('meta')
   })
 
-  it('leaves its parent untouched, and is left untouched by it', () => {
+  it('G10: leaves its parent untouched, and is left untouched by it', () => {
     const before = [...parent.log]
     const child = sessions.fork(parent, { through: 1 })
     speaker(child).user('child')
@@ -69,7 +69,7 @@ describe('a fork', () => {
     expect(lines(parent)).toEqual(['user: a', 'user: b', 'user: c', 'user: parent'])
   })
 
-  it('may be cut inside a turn, a call and a plugin’s bracket, which are orphaned there', () => {
+  it('G10: may be cut inside a turn, a call and a plugin’s bracket, which are orphaned there', () => {
     speaker(parent).turn()
     speaker(parent).call()
     parent.append('job/start', { id: 'a' })

@@ -16,7 +16,7 @@ const boundaries = (events: readonly AnySessionEvent[]): number =>
   events.filter(({ type }) => type === 'session/resumed').length
 
 describe('any sequence of appends, forks, resumes and replays', () => {
-  it('leaves every log contiguous from 0 and deeply frozen', async () => {
+  it('G1: leaves every log contiguous from 0 and deeply frozen', async () => {
     const family = await startFamily()
     fc.assert(
       fc.property(acts, (all) => {
@@ -31,7 +31,7 @@ describe('any sequence of appends, forks, resumes and replays', () => {
     )
   })
 
-  it('adds one boundary for each construction from a seed, and none after a seed that ends in one', async () => {
+  it('G6: adds one boundary for each construction from a seed, and none after a seed that ends in one', async () => {
     const family = await startFamily()
     fc.assert(
       fc.property(acts, (all) => {
@@ -40,7 +40,7 @@ describe('any sequence of appends, forks, resumes and replays', () => {
     )
   })
 
-  it('never puts two boundaries in a row', async () => {
+  it('G6: never puts two boundaries in a row', async () => {
     const family = await startFamily()
     fc.assert(
       fc.property(acts, (all) => {
@@ -78,7 +78,7 @@ describe('any sequence of appends, forks, resumes and replays', () => {
     )
   })
 
-  it('changes nothing when an append is refused', async () => {
+  it('G3: changes nothing when an append is refused', async () => {
     const family = await startFamily()
     fc.assert(
       fc.property(acts, (all) => {

@@ -105,7 +105,7 @@ describe('what the model is told of a call without a result', () => {
 })
 
 describe('a late result', () => {
-  it('stands at its own position, and leaves the old place as it was', () => {
+  it('G8: stands at its own position, and leaves the old place as it was', () => {
     const resumed = resume(session)
     const say = speaker(resumed)
     say.user('go on')

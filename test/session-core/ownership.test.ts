@@ -19,7 +19,7 @@ beforeEach(async () => {
 const recorder = (id: string): FakeRecorder => new FakeRecorder((what) => diary.push(`${what} ${id}`))
 
 describe('a session', () => {
-  it('ends with the plugin that created it: flushed, disposed, its writer closed, in that order', async () => {
+  it('G5: ends with the plugin that created it: flushed, disposed, its writer closed, in that order', async () => {
     const writer = recorder('a')
     let session: Session | undefined
     const fiber = await load(ctx, (guest) => {
@@ -72,7 +72,7 @@ describe('a session', () => {
     expect(codeOf(() => speaker(session).turn())).toBe('DISPOSED')
   })
 
-  it('lets its plugin go when the flush or the close fails, and says so', async () => {
+  it('G5: lets its plugin go when the flush or the close fails, and says so', async () => {
     const writer = recorder('a')
     writer.failWith = new Error('disk')
     writer.close = async () => Promise.reject(new Error('lease'))

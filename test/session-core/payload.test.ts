@@ -90,7 +90,7 @@ const lossy: Readonly<Record<string, unknown>> = {
 }
 
 describe('a payload that JSON text would not give back', () => {
-  it.each(Object.entries(lossy))('is refused: %s', (_name, value) => {
+  it.each(Object.entries(lossy))('G3: is refused: %s', (_name, value) => {
     for (const payload of [value, { deep: [{ value }] }, [[value]]]) {
       expect(codeOf(() => append(payload))).toBe('INVALID_PAYLOAD')
     }
@@ -120,7 +120,7 @@ describe('a payload that JSON text would not give back', () => {
     expect(ran).toBe(0)
   })
 
-  it('is named by its path, and never by its content or by a key that may be content', () => {
+  it('G30: is named by its path, and never by its content or by a key that may be content', () => {
     const { details, message } = refusalOf(() => append({ parts: [{ text: 'a' }, { 'my secret': 1n }] }))
     expect(details).toMatchObject({ type: 'loose/event', seq: 0, path: 'data.parts[1].(key)' })
     expect(message).not.toContain('secret')
@@ -181,7 +181,7 @@ const kept: Readonly<Record<string, unknown>> = {
 }
 
 describe('a payload of plain JSON', () => {
-  it.each(Object.entries(kept))('is stored and read back as it is: %s', (_name, value) => {
+  it.each(Object.entries(kept))('G2: is stored and read back as it is: %s', (_name, value) => {
     const text = JSON.stringify({ value })
     const event = append({ value })
     expect(JSON.stringify(event.data)).toBe(text)

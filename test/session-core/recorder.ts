@@ -5,6 +5,7 @@ export class FakeRecorder implements Recorder {
   readonly admitted: SessionEvent[] = []
   readonly diary: string[] = []
   durableSeq = -1
+  digest: string | undefined
   /** What the next `admit` throws. */
   refuseWith: Error | undefined
   /** What the next `flush` rejects with. */

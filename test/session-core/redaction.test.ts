@@ -26,7 +26,7 @@ async function startSession(redact: Redact): Promise<Session> {
 }
 
 describe('the host’s redaction', () => {
-  it('sees every payload, nested keys and values included, before anybody else', async () => {
+  it('G30: sees every payload, nested keys and values included, before anybody else', async () => {
     const recorder = new FakeRecorder()
     const ctx = await startHost({ redact: blank })
     const heard: string[] = []
@@ -69,7 +69,7 @@ describe('the host’s redaction', () => {
     ['gives another shape', () => 'text'],
     ['gives null', () => null],
   ])(
-    'fails closed when it %s: nothing is recorded, nothing of the content is told',
+    'G30: fails closed when it %s: nothing is recorded, nothing of the content is told',
     async (_what, redact) => {
       const session = await startSession(redact)
       const data = { callId: 'a', name: 'n', arguments: { secret: 'hunter2' } }

@@ -94,13 +94,13 @@ describe('a seed', () => {
 describe('a type in a seed that nobody defines', () => {
   const seed = [event(0, 'turn/start'), event(1, 'future/thing', { a: 1 })]
 
-  it('is refused by name and seq when it is required', () => {
+  it('G4: is refused by name and seq when it is required', () => {
     const { code, details } = refusalOf(() => sessions.create({ seed }))
     expect([code, details.type, details.seq]).toEqual(['UNKNOWN_TYPE', 'future/thing', 1])
     expect(codeOf(() => sessions.view({ id: 'a', createdAt: 0 }, seed))).toBe('UNKNOWN_TYPE')
   })
 
-  it('is carried as it is when it is ignorable', () => {
+  it('G4: is carried as it is when it is ignorable', () => {
     const loose = [event(0, 'future/thing', { a: [1, { b: null }] }, { ignorable: true })]
     const session = sessions.create({ seed: loose })
     expect(session.log.at(0)).toEqual(loose[0])
@@ -117,7 +117,7 @@ describe('a type in a seed that nobody defines', () => {
     expect(codeOf(() => append('future/thing', {}))).toBe('UNKNOWN_TYPE')
   })
 
-  it('is never carried when it replaces what the model sees, whatever the caller or the event says', () => {
+  it('G4: is never carried when it replaces what the model sees, whatever the caller or the event says', () => {
     const replacing = [event(0, 'future/end', {}, { replaces: true })]
     expect(codeOf(() => sessions.create({ seed: replacing, carry: ['future/end'] }))).toBe('UNKNOWN_TYPE')
     const disguised = [event(0, 'future/end', {}, { replaces: true, ignorable: true })]

@@ -52,7 +52,7 @@ function contextOf(sessions: Sessions, { header }: SessionView): ProjectionConte
 }
 
 describe('the transcript of any history', () => {
-  it('is the same live and read cold', async () => {
+  it('G9: is the same live and read cold', async () => {
     const sessions = await startSessions()
     fc.assert(
       fc.property(acts, (all) => {
@@ -77,7 +77,7 @@ describe('the transcript of any history', () => {
     )
   })
 
-  it('is the same in a fork at any point as in the same events read cold', async () => {
+  it('G9: is the same in a fork at any point as in the same events read cold', async () => {
     const sessions = await startSessions()
     fc.assert(
       fc.property(acts, fc.nat(), (all, at) => {
@@ -106,7 +106,7 @@ describe('the transcript of any history', () => {
     expect(compared).toBeGreaterThan(50)
   })
 
-  it('pairs every call with its result and holds nothing empty or malformed', async () => {
+  it('G9: pairs every call with its result and holds nothing empty or malformed', async () => {
     const sessions = await startSessions()
     fc.assert(
       fc.property(acts, (all) => {

@@ -25,6 +25,9 @@ const all = (id: string, as: unknown) => [
   () => ctx.sessionPersistence.resume(id, { as }),
   () => ctx.sessionPersistence.inspect(id, { as }),
   () => ctx.sessionPersistence.fork(id, { as, id: 'child' }),
+  () => ctx.sessionPersistence.verify(id, { as }),
+  () => ctx.sessionPersistence.repair(id, { as, acceptLossAfter: 0 }),
+  () => ctx.sessionPersistence.salvage(id, { as, id: 'child' }),
 ]
 
 const refusedAll = async (as: unknown): Promise<void> => {
@@ -45,7 +48,7 @@ const refusedAll = async (as: unknown): Promise<void> => {
 }
 
 describe('authorize: required', () => {
-  it('without a listener the answer is no', () => refusedAll('me'))
+  it('G32: without a listener the answer is no', () => refusedAll('me'))
 
   it('without a caller the answer is no, whoever listens', async () => {
     ctx.on('tidemark/authorize', (request) => request.allow())
@@ -72,7 +75,7 @@ describe('authorize: required', () => {
     expect(asked.every((request) => request.as === as)).toBe(true)
   })
 
-  it('one no outweighs every yes, whatever the order', async () => {
+  it('G32: one no outweighs every yes, whatever the order', async () => {
     ctx.on('tidemark/authorize', (request) => request.allow())
     const off = ctx.on('tidemark/authorize', async (request) => {
       await Promise.resolve()
@@ -112,7 +115,7 @@ describe('authorize: required', () => {
     expect(await codeOf(() => ctx.sessionPersistence.inspect('a', { as: 'me' }))).toBe('NOT_FOUND')
   })
 
-  it('the answer comes before LOCKED, EXISTS and CORRUPT', async () => {
+  it('G32: the answer comes before LOCKED, EXISTS and CORRUPT', async () => {
     const off = ctx.on('tidemark/authorize', (request) => request.allow())
     await ctx.sessionPersistence.resume('a', { as: 'me' })
     off()

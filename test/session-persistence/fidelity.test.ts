@@ -54,7 +54,7 @@ describe('what is appended comes back equal', () => {
     expect(({} as { x?: unknown }).x).toBe(undefined)
   })
 
-  it('L10: the live value and the stored one are the same', async () => {
+  it('L10, G2: the live value and the stored one are the same', async () => {
     const live = say(session, 'x')
     await ctx.sessions.dispose(session)
     expect((await ctx.sessionPersistence.inspect('a')).log.at(0)).toEqual(live)

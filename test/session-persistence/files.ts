@@ -10,6 +10,7 @@ export const folderOf = (root: string, id: string): string => join(root, 'sessio
 export function segmentsOf(root: string, id: string): { name: string; path: string; lines: string[] }[] {
   const folder = folderOf(root, id)
   return readdirSync(folder)
+    .filter((name) => name.endsWith('.jsonl'))
     .sort()
     .map((name) => ({
       name,
@@ -23,7 +24,7 @@ export function eventLines(root: string, id: string): string[] {
   return segmentsOf(root, id).flatMap(({ lines }) => lines.filter((line) => line.startsWith('{"seq":')))
 }
 
-/** A digest of everything that is stored of a session. */
+/** A digest of the log that is stored of a session: not of its head, which a living writer renews. */
 export function hashOf(root: string, id: string): string {
   const hash = createHash('sha256')
   for (const { name, path } of segmentsOf(root, id)) hash.update(name).update(readFileSync(path))

@@ -1,44 +1,17 @@
-import * as core from '@tidemark/session-core'
 import { SessionError } from '@tidemark/session-core'
-import * as persistence from '@tidemark/session-persistence'
-import type { Lease, SessionStorage } from '@tidemark/session-persistence'
+import type { Lease, SessionStorage, StoredBatch } from '@tidemark/session-persistence'
 import { MemoryStorage } from '@tidemark/session-persistence/memory'
-import { Context } from 'cordis'
-import { afterEach, describe, expect, it } from 'vitest'
+import type { Context } from 'cordis'
+import { describe, expect, it, vi } from 'vitest'
+import { newClaim } from './batches.ts'
+import { altered, hostWith } from './foreign-host.ts'
 import { reported, say } from './host.ts'
 import { codeOf, refusalOf } from './refusal.ts'
 
 const secret = 'sk-user-content'
-const hosts: Context[] = []
-
-/** A host with a storage that a third party wrote, with these calls of its own. */
-async function hostWith(own: Partial<SessionStorage>): Promise<Context> {
-  const ctx = new Context()
-  hosts.push(ctx)
-  const storage = new MemoryStorage()
-  const theirs = new Proxy(storage, {
-    get: (target, key) => {
-      const value: unknown = own[key as keyof SessionStorage] ?? Reflect.get(target, key)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
-  await ctx.plugin(core)
-  await ctx.plugin({
-    name: 'theirs',
-    apply: (inner: Context) => void inner.provide('sessionStorage', theirs),
-  })
-  await ctx.plugin(persistence, { enabled: true })
-  return ctx
-}
-
-afterEach(async () => {
-  for (const ctx of hosts.splice(0)) await ctx.fiber.dispose()
-})
-
 const lying = (lie: Partial<Lease>): SessionStorage['create'] =>
   async function (this: MemoryStorage, ...args) {
-    const lease = await MemoryStorage.prototype.create.apply(this, args)
-    return Object.assign(Object.create(lease) as Lease, lie)
+    return altered(await MemoryStorage.prototype.create.apply(this, args), lie)
   }
 
 describe('a storage of a third party', () => {
@@ -61,20 +34,29 @@ describe('a storage of a third party', () => {
   const fails = async (): Promise<never> => {
     throw new TypeError(secret)
   }
+  const throws = (): never => {
+    throw new TypeError(secret)
+  }
+  const repair = (ctx: Context) => ctx.sessionPersistence.repair('there', { acceptLossAfter: 0 })
+  const resting = (rest: () => unknown): SessionStorage['read'] =>
+    async function (this: MemoryStorage, ...args) {
+      return { ...(await MemoryStorage.prototype.read.apply(this, args)), rest: rest as () => undefined }
+    }
   it.each([
     ['create', { create: fails }, (ctx: Context) => ctx.sessionPersistence.create()],
     ['acquire', { acquire: fails }, (ctx: Context) => ctx.sessionPersistence.resume('there')],
     ['read', { read: fails }, (ctx: Context) => ctx.sessionPersistence.inspect('there')],
     ['fork', { fork: fails }, (ctx: Context) => ctx.sessionPersistence.fork('there')],
     ['list', { list: fails }, (ctx: Context) => ctx.sessionPersistence.list()],
+    ['verify', { verify: fails }, (ctx: Context) => ctx.sessionPersistence.verify('there')],
+    ['repair', { repair: fails }, repair],
+    ['salvage', { salvage: fails }, (ctx: Context) => ctx.sessionPersistence.salvage('there')],
+    ['rest', { read: resting(throws) }, (ctx: Context) => ctx.sessionPersistence.inspect('there')],
     ['create', { create: async () => null as never }, (ctx: Context) => ctx.sessionPersistence.create()],
   ])('that fails in %s is told as STORAGE_FAILED, and not in its own words', async (_, own, call) => {
     const ctx = await hostWith(own)
     const storage = ctx.get('sessionStorage') as SessionStorage
-    if (!('create' in own)) {
-      const claim = { incarnation: 'i', enabledBy: 'config' } as const
-      await (await storage.create({ id: 'there', createdAt: 0 }, { claim })).release()
-    }
+    if (!('create' in own)) await storage.create({ id: 'there', createdAt: 0 }, { claim: newClaim() })
     const refusal = await refusalOf(() => call(ctx))
     expect(refusal.code).toBe('STORAGE_FAILED')
     expect(refusal.message).not.toContain(secret)
@@ -84,5 +66,85 @@ describe('a storage of a third party', () => {
     const full = new SessionError('SEALED', 'no more sessions here')
     const ctx = await hostWith({ create: () => Promise.reject(full) })
     expect(await codeOf(() => ctx.sessionPersistence.create())).toBe('SEALED')
+  })
+
+  const nonsense = (value: unknown) => async () => value as never
+  it.each([
+    ['verify', nonsense({ kind: 'fine' })],
+    ['verify', nonsense({ kind: 'intact' })],
+    ['verify', nonsense(undefined)],
+    [
+      'verify',
+      nonsense({
+        kind: 'unfinished',
+        tail: { seq: 0 },
+        rest: { kind: 'odd', sizeBytes: 1 },
+      }),
+    ],
+    ['repair', nonsense(undefined)],
+    ['repair', nonsense({ reason: 'torn' })],
+    ['salvage', nonsense(undefined)],
+    ['salvage', nonsense({ records: 5 })],
+    [
+      'salvage',
+      nonsense({
+        records: (async function* () {
+          yield null
+        })(),
+      }),
+    ],
+    [
+      'salvage',
+      nonsense({
+        records: (async function* () {
+          yield { isProven: true }
+        })(),
+      }),
+    ],
+  ])('whose %s gives what it must not is told as STORAGE_FAILED', async (call, own) => {
+    const ctx = await hostWith({ [call]: own })
+    await ctx.sessionStorage.create({ id: 'there', createdAt: 0 }, { claim: newClaim() })
+    const asked = {
+      verify: () => ctx.sessionPersistence.verify('there'),
+      repair: () => repair(ctx),
+      salvage: () => ctx.sessionPersistence.salvage('there', { id: 'new' }),
+    }
+    expect(await codeOf(asked[call as keyof typeof asked])).toBe('STORAGE_FAILED')
+    expect(await codeOf(() => ctx.sessionPersistence.inspect('new'))).toBe('NOT_FOUND')
+  })
+
+  it.each([
+    ['no list', 'torn'],
+    ['no record', [{ reason: 'torn' }]],
+  ])('whose lease tells of recoveries with %s gets it back', async (_, recovered) => {
+    const release = vi.fn(async () => undefined)
+    const ctx = await hostWith({ create: lying({ recovered: recovered as never, release }) })
+    expect(await codeOf(() => ctx.sessionPersistence.create({ id: 'a' }))).toBe('STORAGE_FAILED')
+    expect(release).toHaveBeenCalledOnce()
+    expect(ctx.sessions.find('a')).toBe(undefined)
+  })
+
+  it('whose rest is none that there can be is told as STORAGE_FAILED', async () => {
+    for (const rest of [null, { kind: 'other', sizeBytes: 1 }, { kind: 'torn' }]) {
+      const ctx = await hostWith({ read: resting(() => rest) })
+      await ctx.sessionStorage.create({ id: 'there', createdAt: 0 }, { claim: newClaim() })
+      expect(await codeOf(() => ctx.sessionPersistence.inspect('there'))).toBe('STORAGE_FAILED')
+    }
+  })
+
+  it('that does not say of a batch whether it is durable has not proven it', async () => {
+    const silent: SessionStorage['read'] = async function (this: MemoryStorage, ...args) {
+      const { header, batches } = await MemoryStorage.prototype.read.apply(this, args)
+      const without = async function* (): AsyncGenerator<StoredBatch> {
+        for await (const { isDurable: _, ...batch } of batches) yield batch as StoredBatch
+      }
+      return { header, batches: without() }
+    }
+    const ctx = await hostWith({ read: silent })
+    const session = await ctx.sessionPersistence.create({ id: 'a' })
+    say(session, 'one')
+    await ctx.sessions.flush(session)
+    const view = await ctx.sessionPersistence.inspect('a')
+    expect([view.log.length, view.durableSeq]).toEqual([1, -1])
   })
 })

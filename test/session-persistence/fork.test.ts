@@ -44,7 +44,7 @@ describe('fork of a living session', () => {
     expect(segmentsOf(root, 'p')).toHaveLength(1)
   })
 
-  it('G02: a child that never says a word is read as a fork: nothing that it inherited is live there', async () => {
+  it('FR-G02, G10: a child that never says a word is read as a fork: nothing that it inherited is live there', async () => {
     const parent = await create(['one'])
     parent.append('turn/start', {})
     parent.append('tool/call', { callId: 'c', name: 'shell', arguments: {} })
@@ -118,7 +118,7 @@ describe('fork of a living session', () => {
 })
 
 describe('fork of a stored session', () => {
-  it('needs no resume of the parent, and does not change it', async () => {
+  it('G10: needs no resume of the parent, and does not change it', async () => {
     await ctx.sessions.dispose(await create(['one', 'two', 'three']))
     const before = hashOf(root, 'p')
     for (const through of upTo(3)) {

@@ -1,12 +1,13 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { defineBracket } from '@tidemark/session-core'
+import { defineBracket, type SessionRecovered } from '@tidemark/session-core'
 import { JournalStorage, systemPort } from '@tidemark/session-persistence/journal'
 import type { Context } from 'cordis'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { eventLines, hashOf, readStored, segmentsOf, storedSeqs } from './files.ts'
+import { eventLines, folderOf, hashOf, readStored, segmentsOf, storedSeqs } from './files.ts'
 import { load, reported, say, startJournal, textsOf, typesOf } from './host.ts'
 import { append, event, headerOf, newClaim, upTo } from './batches.ts'
 import { encodeEvent } from '@tidemark/session-persistence'
@@ -31,7 +32,7 @@ describe('create and resume', () => {
     const session = await ctx.sessionPersistence.create({ id: 'a', meta: { title: 'x' } })
     session.append('turn/start', {})
     say(session, 'one')
-    expect(await ctx.sessions.flush(session)).toEqual({ kind: 'stored', durableSeq: 1 })
+    expect(await ctx.sessions.flush(session)).toMatchObject({ kind: 'stored', durableSeq: 1 })
     expect(session.durableSeq).toBe(1)
     const before = { header: session.header, incarnation: session.incarnation }
     await ctx.sessions.dispose(session)
@@ -62,12 +63,12 @@ describe('create and resume', () => {
     expect(await storedSeqs(root, 'a')).toEqual([0])
   })
 
-  it('an untouched reopen adds no boundary, however often', async () => {
+  it('G6: an untouched reopen adds no boundary, however often', async () => {
     await closed(['one'])
     const before = eventLines(root, 'a')
     for (const _ of upTo(3)) {
       const session = await ctx.sessionPersistence.resume('a')
-      expect(await ctx.sessions.flush(session)).toEqual({ kind: 'stored', durableSeq: 0 })
+      expect(await ctx.sessions.flush(session)).toMatchObject({ kind: 'stored', durableSeq: 0 })
       await new Promise((resolve) => setTimeout(resolve, 15))
       await ctx.sessions.dispose(session)
     }
@@ -140,11 +141,27 @@ describe('create and resume', () => {
     await ctx.sessions.flush(ctx.sessions.find('a')!)
   })
 
-  it('B02: of two hosts, the later one resumes, and the earlier one loses nothing that it was told', async () => {
+  it('B10, G15: a session that another host has open is locked, by whom the error says', async () => {
     await closed(['one'])
     const other = await startJournal(root)
     const first = await ctx.sessionPersistence.resume('a')
-    const second = await other.sessionPersistence.resume('a')
+    const refusal = await refusalOf(() => other.sessionPersistence.resume('a'))
+    expect(refusal).toMatchObject({
+      code: 'LOCKED',
+      details: { holder: { pid: process.pid, host: hostname(), startedAt: expect.any(Number) as number } },
+    })
+    expect([...other.sessions]).toEqual([])
+    say(first, 'from the first')
+    expect((await ctx.sessions.flush(first)).durableSeq).toBe(2)
+    await ctx.sessions.dispose(first)
+    expect(textsOf(await other.sessionPersistence.resume('a'))).toEqual(['one', 'from the first'])
+  })
+
+  it('B02, G14: of two hosts, one takes over by force, and the other loses nothing that it was told', async () => {
+    await closed(['one'])
+    const other = await startJournal(root)
+    const first = await ctx.sessionPersistence.resume('a')
+    const second = await other.sessionPersistence.resume('a', { force: true })
     say(first, 'from the first')
     say(second, 'from the second')
     expect(await codeOf(() => ctx.sessions.flush(first))).toBe('FENCED')
@@ -157,7 +174,7 @@ describe('create and resume', () => {
     expect([...view.log].map(({ seq }) => seq)).toEqual(upTo(3))
   })
 
-  it('K13: a session is flushed before it goes, whoever goes', async () => {
+  it('K13, G5: a session is flushed before it goes, whoever goes', async () => {
     let session!: Awaited<ReturnType<typeof ctx.sessionPersistence.create>>
     const guest = await load(ctx, ['sessionPersistence'], async (inner) => {
       session = await inner.sessionPersistence.create({ id: 'a' })
@@ -208,7 +225,7 @@ describe('history that cannot be understood', () => {
     return session.incarnation
   }
 
-  it('I05: an unknown type is named with its seq and its writer, and the refusal leaves no trace', async () => {
+  it('I05, G4: an unknown type is named with its seq and its writer, and the refusal leaves no trace', async () => {
     const incarnation = await writeForeign()
     const before = hashOf(root, 'a')
     for (const ask of [
@@ -225,7 +242,7 @@ describe('history that cannot be understood', () => {
     expect(ctx.sessions.find('a')).toBe(undefined)
   })
 
-  it('carried, it goes on, and the claim says what is carried', async () => {
+  it('G4: carried, it goes on, and the claim says what is carried', async () => {
     await writeForeign()
     const session = await ctx.sessionPersistence.resume('a', { carry: ['x/started'] })
     say(session, 'two')
@@ -255,6 +272,7 @@ describe('history that cannot be understood', () => {
       const lease = await acquire.call(storage, id, { claim: newClaim() })
       const text = { parts: [{ type: 'text', text: 'between', author: 'human' }] }
       await append(lease, [encodeEvent(event(1, text, { type: 'user/message' }))])
+      await lease.release()
       return acquire.call(storage, id, terms)
     }
     const session = await ctx.sessionPersistence.resume('a')
@@ -265,7 +283,7 @@ describe('history that cannot be understood', () => {
 })
 
 describe('history that is damaged', () => {
-  it('C01: a bad line 40 of 100 is named, and no part of the log is given out', async () => {
+  it('C01, G20: a bad line 40 of 100 is named, and no part of the log is given out', async () => {
     const session = await ctx.sessionPersistence.create({ id: 'a' })
     for (const index of upTo(100)) {
       say(session, `text ${index}`)
@@ -284,7 +302,7 @@ describe('history that is damaged', () => {
     expect(hashOf(root, 'a')).toBe(before)
   })
 
-  it('C02: a damaged header refuses the session, and the file stays as it is', async () => {
+  it('C02, G20: a damaged header refuses the session, and the file stays as it is', async () => {
     await closed(upTo(100).map((index) => `text ${index}`))
     const [{ path }] = segmentsOf(root, 'a') as [ReturnType<typeof segmentsOf>[0]]
     const content = readFileSync(path)
@@ -299,24 +317,141 @@ describe('history that is damaged', () => {
     expect(hashOf(root, 'a')).toBe(before)
   })
 
+  /** Puts bytes after the last batch, as a crash or a foreign hand leaves them. */
+  const leave = (tail: Buffer): Buffer => {
+    const [{ path }] = segmentsOf(root, 'a') as [ReturnType<typeof segmentsOf>[0]]
+    const content = readFileSync(path)
+    writeFileSync(path, Buffer.concat([content, tail]))
+    return content
+  }
+
   it.each([
     ['A01', 'a stub without its end', Buffer.from('{"seq":1,"time":17')],
     ['A04', 'NUL bytes', Buffer.alloc(512)],
     ['A07', 'half a character', Buffer.from('{"seq":1,"time":1,"type":"\u4e2d').subarray(0, -1)],
+    ['A07', 'a whole event without its commit', Buffer.from('{"seq":1,"time":1,"type":"a/b","data":{}}')],
+  ])('%s, G18: %s at the end is set aside, and what was set aside is told', async (_id, _what, tail) => {
+    await closed(['one'])
+    const content = leave(tail)
+    const rest = { kind: 'torn', segment: '000001-000.jsonl', offset: content.length, sizeBytes: tail.length }
+    const before = hashOf(root, 'a')
+    const view = await ctx.sessionPersistence.inspect('a')
+    expect([textsOf(view), view.durableSeq, view.rest]).toEqual([['one'], 0, rest])
+    expect(await ctx.sessionPersistence.verify('a')).toMatchObject({ kind: 'unfinished', rest, durable: 0 })
+    expect(await ctx.sessionPersistence.list()).toMatchObject({ sessions: [{ id: 'a', status: 'ok' }] })
+    expect(hashOf(root, 'a')).toBe(before)
+    const told: SessionRecovered[] = []
+    ctx.on('tidemark/recovered', (_session, record) => void told.push(record))
+    const session = await ctx.sessionPersistence.resume('a')
+    say(session, 'two')
+    await ctx.sessions.dispose(session)
+    const digest = createHash('sha256').update(tail).digest('hex')
+    const found = { segment: '000001-000.jsonl', offset: content.length, sizeBytes: tail.length, digest }
+    expect(told).toMatchObject([{ ...found, lastSeq: 0, durableSeq: 0 }])
+    const again = await ctx.sessionPersistence.inspect('a')
+    expect([...again.log].map(({ type }) => type)).toEqual([
+      'user/message',
+      'session/recovered',
+      'session/resumed',
+      'user/message',
+    ])
+    expect([again.log.at(1).data, again.rest]).toEqual([told[0], undefined])
+    expect(await ctx.sessionPersistence.verify('a')).toMatchObject({ kind: 'intact', durable: 3 })
+  })
+
+  it.each([
     ['A09', 'two glued events', Buffer.from('{"seq":1}{"seq":2}\n')],
     ['A12', 'the end of an older content', Buffer.from('ord","data":{}}\n')],
-  ])('%s: %s at the end is refused for now, and kept', async (_id, _what, tail) => {
+  ])('%s: %s at the end may be either, is refused, and kept', async (_id, _what, tail) => {
     await closed(['one'])
-    const [{ path }] = segmentsOf(root, 'a') as [ReturnType<typeof segmentsOf>[0]]
-    const content = readFileSync(path)
-    writeFileSync(path, Buffer.concat([content, tail]))
+    const content = leave(tail)
     const refusal = await refusalOf(() => ctx.sessionPersistence.resume('a'))
     expect(refusal).toMatchObject({ code: 'CORRUPT', details: { offset: content.length, intactThrough: 0 } })
     expect(await codeOf(() => ctx.sessionPersistence.inspect('a'))).toBe('CORRUPT')
-    expect(readFileSync(path)).toEqual(Buffer.concat([content, tail]))
     expect(segmentsOf(root, 'a')).toHaveLength(1)
     const { sessions } = await ctx.sessionPersistence.list()
     expect(sessions).toMatchObject([{ id: 'a', status: 'damaged' }])
+    expect(readFileSync(segmentsOf(root, 'a')[0]!.path)).toEqual(Buffer.concat([content, tail]))
+  })
+
+  it('what is refused can be repaired, inspected and forked before the damage, and salvaged', async () => {
+    await closed(['one', 'two'])
+    leave(Buffer.from('garbage\n'))
+    const verdict = await ctx.sessionPersistence.verify('a')
+    expect(verdict).toMatchObject({ kind: 'damaged', code: 'CORRUPT', intactThrough: 1 })
+    const before = hashOf(root, 'a')
+    const view = await ctx.sessionPersistence.inspect('a', { through: 1 })
+    const fork = await ctx.sessionPersistence.fork('a', { id: 'c', through: 1 })
+    expect([textsOf(view), textsOf(fork)]).toEqual([
+      ['one', 'two'],
+      ['one', 'two'],
+    ])
+    const { header, kept, lost } = await ctx.sessionPersistence.salvage('a', { id: 's' })
+    expect([kept, lost.count, header.salvaged]).toEqual([2, 0, { id: 'a', lost: 0, unproven: 0 }])
+    expect(textsOf(await ctx.sessionPersistence.resume('s'))).toEqual(['one', 'two'])
+    expect(hashOf(root, 'a')).toBe(before)
+    const record = await ctx.sessionPersistence.repair('a', { acceptLossAfter: 1 })
+    expect(record).toMatchObject({ sizeBytes: 8, lastSeq: 1 })
+    const told: SessionRecovered[] = []
+    ctx.on('tidemark/recovered', (_session, found) => void told.push(found))
+    const session = await ctx.sessionPersistence.resume('a')
+    expect(textsOf(session)).toEqual(['one', 'two'])
+    expect(told).toEqual([record])
+    expect(typesOf(session).slice(2)).toEqual(['session/recovered', 'session/resumed'])
+  })
+
+  it('C14, G24: a bad line 40 of 100 leaves a hole in a salvaged session, and everything else at its seq', async () => {
+    const session = await ctx.sessionPersistence.create({ id: 'a', meta: { title: 'x' } })
+    for (const index of upTo(100)) {
+      say(session, `text ${index}`)
+      if (index % 10 === 9) await ctx.sessions.flush(session)
+    }
+    await ctx.sessions.dispose(session)
+    const [{ path, lines }] = segmentsOf(root, 'a') as [ReturnType<typeof segmentsOf>[0]]
+    const at = lines.findIndex((line) => line.startsWith('{"seq":39,'))
+    writeFileSync(path, [...lines.with(at, lines[at]!.slice(0, 50)), ''].join('\n'))
+    const before = hashOf(root, 'a')
+    const salvaged = await ctx.sessionPersistence.salvage('a', { id: 's' })
+    expect(salvaged).toMatchObject({
+      header: { meta: { title: 'x' }, salvaged: { id: 'a', lost: 1 } },
+      kept: 99,
+      lost: { count: 1, ranges: [{ from: 39, through: 39 }] },
+    })
+    expect(salvaged.unproven.ranges[0]).toMatchObject({ from: 30 })
+    const resumed = await ctx.sessionPersistence.resume('s')
+    expect(resumed.log.length).toBe(101)
+    expect(resumed.log.at(39)).toMatchObject({ type: 'tidemark/lost', data: {}, ignorable: true })
+    expect(textsOf(resumed)).toEqual(
+      upTo(100)
+        .filter((seq) => seq !== 39)
+        .map((seq) => `text ${seq}`),
+    )
+    expect(resumed.header).toEqual((await ctx.sessionPersistence.inspect('s')).header)
+    expect(hashOf(root, 'a')).toBe(before)
+  })
+
+  it('G22: a log that ends before a receipt is refused, and one that holds it is not', async () => {
+    const session = await ctx.sessionPersistence.create({ id: 'a' })
+    say(session, 'one')
+    const early = await ctx.sessions.flush(session)
+    const [{ path }] = segmentsOf(root, 'a') as [ReturnType<typeof segmentsOf>[0]]
+    const content = readFileSync(path)
+    say(session, 'two')
+    const receipt = await ctx.sessions.flush(session)
+    await ctx.sessions.dispose(session)
+    for (const held of [early, receipt])
+      expect(textsOf(await ctx.sessionPersistence.inspect('a', { receipt: held }))).toEqual(['one', 'two'])
+    const other = { ...receipt, digest: early.digest! }
+    for (const wrong of [other, { ...receipt, durableSeq: 2 }]) {
+      expect(await codeOf(() => ctx.sessionPersistence.inspect('a', { receipt: wrong }))).toBe('CORRUPT')
+      expect(await codeOf(() => ctx.sessionPersistence.resume('a', { receipt: wrong }))).toBe('CORRUPT')
+    }
+    writeFileSync(path, content)
+    for (const name of readdirSync(folderOf(root, 'a')))
+      if (name.startsWith('head-')) rmSync(join(folderOf(root, 'a'), name))
+    expect(textsOf(await ctx.sessionPersistence.inspect('a', { receipt: early }))).toEqual(['one'])
+    expect(await codeOf(() => ctx.sessionPersistence.resume('a', { receipt }))).toBe('CORRUPT')
+    expect(textsOf(await ctx.sessionPersistence.resume('a', { receipt: early }))).toEqual(['one'])
   })
 
   it('C03: a list of good sessions shows the bad one beside them', async () => {

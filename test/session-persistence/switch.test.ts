@@ -24,7 +24,7 @@ describe('the switch', () => {
     expect(decideSwitch(enabled, variable)).toEqual(expected)
   })
 
-  it('off, it touches no file, and says what it cannot do', async () => {
+  it('G31: off, it touches no file, and says what it cannot do', async () => {
     const root = join(scratch(), 'root')
     const { ctx } = await start({ root })
     const { sessionPersistence: persistence } = ctx
@@ -40,6 +40,9 @@ describe('the switch', () => {
       () => persistence.fork('elsewhere'),
       () => persistence.inspect('a'),
       () => persistence.list(),
+      () => persistence.verify('a'),
+      () => persistence.repair('a', { acceptLossAfter: 0 }),
+      () => persistence.salvage('a'),
     ]
     for (const ask of asked) expect(await codeOf(ask)).toBe('DISABLED')
     await ctx.sessions.dispose(session)
@@ -57,16 +60,19 @@ describe('the switch', () => {
     expect(readdirSync(join(root, '..'))).toEqual([])
   })
 
-  it.each(['config', 'env'] as const)('what switched it on (%s) is written with each claim', async (by) => {
-    const root = join(scratch(), 'root')
-    vi.stubEnv('TIDEMARK_SHARED_RUNTIME', by === 'env' ? '1' : undefined)
-    const { ctx } = await start({ root, ...(by === 'config' && { enabled: true }) })
-    expect(ctx.sessionPersistence.state).toEqual({ kind: 'on', by })
-    await ctx.sessions.dispose(await ctx.sessionPersistence.create({ id: 'a' }))
-    await ctx.sessionPersistence.resume('a')
-    const writers = (await readStored(root, 'a')).map(({ writer }) => writer.enabledBy)
-    expect(writers).toEqual([by, by])
-  })
+  it.each(['config', 'env'] as const)(
+    'G31: what switched it on (%s) is written with each claim',
+    async (by) => {
+      const root = join(scratch(), 'root')
+      vi.stubEnv('TIDEMARK_SHARED_RUNTIME', by === 'env' ? '1' : undefined)
+      const { ctx } = await start({ root, ...(by === 'config' && { enabled: true }) })
+      expect(ctx.sessionPersistence.state).toEqual({ kind: 'on', by })
+      await ctx.sessions.dispose(await ctx.sessionPersistence.create({ id: 'a' }))
+      await ctx.sessionPersistence.resume('a')
+      const writers = (await readStored(root, 'a')).map(({ writer }) => writer.enabledBy)
+      expect(writers).toEqual([by, by])
+    },
+  )
 
   it('on without a root, it waits for the storage of another plugin', async () => {
     const { ctx } = await start({ enabled: true })
@@ -76,7 +82,7 @@ describe('the switch', () => {
     await load(ctx, ['sessionPersistence'], async (guest) => {
       const session = await guest.sessionPersistence.create({ id: 'a' })
       say(session, 'hello')
-      expect(await ctx.sessions.flush(session)).toEqual({ kind: 'stored', durableSeq: 0 })
+      expect(await ctx.sessions.flush(session)).toMatchObject({ kind: 'stored', durableSeq: 0 })
     })
     await fiber.dispose()
     expect(ctx.get('sessionPersistence')).toBe(undefined)
@@ -86,7 +92,13 @@ describe('the switch', () => {
 
 describe('the configuration', () => {
   it('has every default, and refuses what it does not know', () => {
-    const defaults = { flushDelayMs: 200, pendingSizeBytesMax: 67_108_864, authorize: 'off' }
+    const defaults = {
+      flushDelayMs: 200,
+      pendingSizeBytesMax: 67_108_864,
+      durability: 'lazy',
+      allowNetworkFs: false,
+      authorize: 'off',
+    }
     expect(Config.parse(undefined)).toEqual(defaults)
     expect(Config.parse({})).toEqual(defaults)
     for (const wrong of [
@@ -94,11 +106,19 @@ describe('the configuration', () => {
       { flushDelayMs: -1 },
       { flushDelayMs: 1_001 },
       { flushDelayMs: 1.5 },
+      { durability: 'strictly' },
+      { allowNetworkFs: 1 },
       { other: 1 },
     ]) {
       expect(Config.safeParse(wrong).success).toBe(false)
     }
-    for (const right of [{ flushDelayMs: 0 }, { flushDelayMs: 1_000 }, { pendingSizeBytesMax: 1 }]) {
+    for (const right of [
+      { flushDelayMs: 0 },
+      { flushDelayMs: 1_000 },
+      { pendingSizeBytesMax: 1 },
+      { durability: 'strict' },
+      { allowNetworkFs: true },
+    ]) {
       expect(Config.safeParse(right).success).toBe(true)
     }
   })

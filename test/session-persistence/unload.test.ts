@@ -17,7 +17,7 @@ beforeEach(async () => {
 })
 
 describe('unloading persistence', () => {
-  it('flushes and ends every session, also of plugins that do not inject it', async () => {
+  it('G5: flushes and ends every session, also of plugins that do not inject it', async () => {
     const { ctx } = host
     let mine!: Session
     await load(ctx, ['sessions'], async (guest) => {

@@ -72,6 +72,7 @@ const open = (options: { flushDelayMs?: number; pendingSizeBytesMax?: number } =
 const made = (seq: number, data: unknown = {}, type = 'test/event'): SessionEvent =>
   event(seq, data, { type }) as SessionEvent
 const boundary = (seq: number): SessionEvent => made(seq, {}, 'session/resumed')
+const recovered = (seq: number): SessionEvent => made(seq, {}, 'session/recovered')
 const sized = (seq: number, sizeBytes: number): SessionEvent =>
   made(seq, 'x'.repeat(sizeBytes - encodeEvent(made(seq, '')).sizeBytes))
 const pause = (durationMs = 60): Promise<void> => new Promise((resolve) => setTimeout(resolve, durationMs))
@@ -87,7 +88,7 @@ describe('the writer of a session', () => {
     expect(durable).toEqual([9])
   })
 
-  it('a flush writes at once, and resolves when everything before it is durable', async () => {
+  it('G11: a flush writes at once, and resolves when everything before it is durable', async () => {
     const writer = open({ flushDelayMs: 1_000 })
     writer.admit(made(0))
     await writer.flush()
@@ -122,14 +123,14 @@ describe('the writer of a session', () => {
     expect(lease.batches).toEqual([[0, 1], [2, 3], [4]])
   })
 
-  it('an event at the limit is admitted, one byte more is refused and uses no seq', () => {
+  it('G13: an event at the limit is admitted, one byte more is refused and uses no seq', () => {
     const writer = open()
     writer.admit(sized(0, 1_000))
     expect(() => writer.admit(sized(1, 1_001))).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD' }))
     writer.admit(made(1))
   })
 
-  it('pending bytes are bounded, those in flight included, and a flush makes room', async () => {
+  it('G13: pending bytes are bounded, those in flight included, and a flush makes room', async () => {
     const writer = open({ pendingSizeBytesMax: 1_000 })
     writer.admit(sized(0, 600))
     writer.admit(sized(1, 400))
@@ -161,6 +162,85 @@ describe('the writer of a session', () => {
     expect(lease.released).toBe(1)
   })
 
+  it.each([
+    ['one recovery', 1],
+    ['several recoveries', 5],
+  ])('%s and the boundary after it are written by no timer, no flush and no close', async (_, count) => {
+    const writer = open({ flushDelayMs: 1 })
+    for (const seq of upTo(count)) {
+      writer.admit(recovered(seq))
+      await pause(10)
+    }
+    writer.admit(boundary(count))
+    await pause()
+    await writer.flush()
+    expect(writer.durableSeq).toBe(-1)
+    await writer.close()
+    expect(lease.batches).toEqual([])
+    expect(writer.durableSeq).toBe(-1)
+    expect([lease.released, durable]).toEqual([1, []])
+  })
+
+  it('what waits alone rides the first batch that is written', async () => {
+    const writer = open()
+    for (const seq of upTo(2)) writer.admit(recovered(seq))
+    writer.admit(boundary(2))
+    await writer.flush()
+    writer.admit(made(3))
+    await pause()
+    expect(lease.batches).toEqual([upTo(4)])
+    expect(writer.durableSeq).toBe(3)
+  })
+
+  it('what waits alone is written when all of it is asked for', async () => {
+    const writer = open()
+    writer.admit(recovered(0))
+    writer.admit(boundary(1))
+    await writer.writeAll()
+    expect(lease.batches).toEqual([[0, 1]])
+    await writer.writeAll()
+    expect(lease.batches).toHaveLength(1)
+  })
+
+  it('a boundary or a recovery that follows anything else does not wait', async () => {
+    const writer = open()
+    writer.admit(boundary(0))
+    writer.admit(recovered(1))
+    await writer.flush()
+    writer.admit(made(2))
+    writer.admit(boundary(3))
+    await writer.flush()
+    expect(lease.batches).toEqual([
+      [0, 1],
+      [2, 3],
+    ])
+  })
+
+  it('names the content that is durable, and nothing beyond it', async () => {
+    lease.tail = { seq: -1, digest: 'empty' }
+    const writer = open()
+    expect([writer.durableSeq, writer.digest]).toEqual([-1, 'empty'])
+    let go = (): void => undefined
+    lease.held = new Promise((resolve) => (go = resolve))
+    writer.admit(made(0))
+    const flushed = writer.flush()
+    expect([writer.durableSeq, writer.digest]).toEqual([-1, 'empty'])
+    go()
+    await flushed
+    expect([writer.durableSeq, writer.digest]).toEqual([0, 'd'])
+    lease.failWith = new SessionError('STORAGE_FAILED', 'x')
+    writer.admit(made(1))
+    await refusalOf(() => writer.flush())
+    await writer.close()
+    expect([writer.durableSeq, writer.digest]).toEqual([0, 'd'])
+  })
+
+  it('a storage that gives no digest is not asked for one', async () => {
+    lease.tail = { seq: -1 } as Tail
+    const writer = open()
+    expect(writer.digest).toBe(undefined)
+  })
+
   it('a seq that does not follow is refused', () => {
     const writer = open()
     expect(() => writer.admit(made(1))).toThrow(expect.objectContaining({ code: 'TAIL_MOVED' }))
@@ -190,7 +270,7 @@ describe('a writer that failed', () => {
   ]
 
   it.each(failures)(
-    'K01: %s: every flush rejects with it, every append throws, nothing is written again',
+    'K01, G12: %s: every flush rejects with it, every append throws, nothing is written again',
     async (code, error, refusal) => {
       const writer = open()
       writer.admit(made(0))

@@ -1,6 +1,9 @@
 /** The type that ends every operation open before it. Only the `Session` constructor writes it. */
 export const boundaryType = 'session/resumed'
 
+/** The type that says what a recovery set aside. Only the `Session` constructor writes it, before the boundary. */
+export const recoveredType = 'session/recovered'
+
 /** A seeded session gets a boundary, unless its seed already ends in one. */
 export function needsBoundary(seeded: boolean, lastType: string | undefined): boolean {
   return seeded && lastType !== boundaryType

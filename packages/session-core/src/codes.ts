@@ -24,7 +24,7 @@
  * - `CORRUPT`: bytes that do not fit; `segment`, `offset` and `intactThrough` say where.
  * - `UNSUPPORTED_FORMAT`: written by a newer or a foreign program.
  * - `STORAGE_FAILED`: a read, write or sync failed; the handle is over.
- * - `DISABLED`: persistence is off.
+ * - `DISABLED`: persistence is off, or its storage cannot do what was asked.
  * - `DENIED`: no explicit permission.
  *
  * Compaction:

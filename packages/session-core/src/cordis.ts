@@ -1,5 +1,5 @@
 import type {} from 'cordis'
-import type { Session, SessionEvent, Sessions } from '@tidemark/session-core'
+import type { Session, SessionEvent, SessionRecovered, Sessions } from '@tidemark/session-core'
 
 declare module 'cordis' {
   interface Context {
@@ -9,6 +9,7 @@ declare module 'cordis' {
     'tidemark/created'(session: Session): void
     'tidemark/event'(session: Session, event: SessionEvent): void
     'tidemark/durable'(session: Session, seq: number): void
+    'tidemark/recovered'(session: Session, record: SessionRecovered): void
     'tidemark/flush'(session: Session): void | Promise<void>
     'tidemark/disposed'(session: Session): void
   }

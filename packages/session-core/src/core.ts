@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { boundaryType } from './boundary.ts'
+import { boundaryType, recoveredType } from './boundary.ts'
 import { isEvent, type Bracket, type Definitions } from './definition.ts'
 import type { JsonValue } from './json.ts'
 import type { SessionEventType } from './event.ts'
@@ -49,6 +49,9 @@ export const coreSchemas = {
     offset: seq,
     sizeBytes: seq,
     digest: z.string(),
+    lastSeq: z.int().min(-1),
+    durableSeq: z.int().min(-1),
+    evidence: z.string(),
   }),
   'bracket/abandoned': z.strictObject({ bracket: z.string(), openSeq: seq }),
   'turn/start': z.strictObject(meta),
@@ -75,7 +78,7 @@ export const coreSchemas = {
 /** Types that only core itself appends. */
 export const reservedTypes: ReadonlySet<string> = new Set<SessionEventType>([
   boundaryType,
-  'session/recovered',
+  recoveredType,
   'bracket/abandoned',
 ])
 

@@ -65,13 +65,20 @@ export interface ToolResult extends WithMeta {
   readonly outcome: 'ok' | 'error'
   readonly parts: readonly ToolPart[]
 }
-/** What a recovery set aside. `sizeBytes` and `digest` are those of the bytes kept in quarantine. */
+/**
+ * What a recovery set aside. `sizeBytes` and `digest` (SHA-256) are those of the bytes kept in quarantine, which
+ * stood in `segment` from `offset` on. The log was whole up to `lastSeq`, and proven durable up to `durableSeq`:
+ * by what, says `evidence`.
+ */
 export interface SessionRecovered {
   readonly reason: string
   readonly segment: string
   readonly offset: number
   readonly sizeBytes: number
   readonly digest: string
+  readonly lastSeq: number
+  readonly durableSeq: number
+  readonly evidence: string
 }
 /** Ends one live bracket whose plugin went away without closing it. */
 export interface BracketAbandoned {
@@ -131,6 +138,16 @@ export interface ForkPoint {
   readonly seq: number
 }
 
+/** What a salvaged session was made of. */
+export interface SalvagedFrom {
+  /** The session whose log was damaged. */
+  readonly id: string
+  /** Seqs of which nothing was left: an ignorable `tidemark/lost` stands for each. */
+  readonly lost: number
+  /** Events that could be read, and that nothing proves to be as they were written. */
+  readonly unproven: number
+}
+
 export interface SessionHeader {
   readonly id: string
   /** Milliseconds since the epoch. */
@@ -139,6 +156,8 @@ export interface SessionHeader {
   readonly parent?: ForkPoint
   /** Where the forks were cut whose boundary this log holds, ascending; the last one is `parent.seq`. */
   readonly forkedAt?: readonly number[]
+  /** Set on a session that holds what was left of a damaged one. */
+  readonly salvaged?: SalvagedFrom
   /** The host's own. */
   readonly meta?: JsonObject
 }

@@ -11,7 +11,7 @@ export {
   type JsonValue,
 } from './json.ts'
 export { idLengthMax, refuseId } from './id.ts'
-export { boundaryType, isOrphaned } from './boundary.ts'
+export { boundaryType, isOrphaned, recoveredType } from './boundary.ts'
 export { coreSchemas, step, toolCall, turn } from './core.ts'
 export { defineBracket, defineProjection, isEvent } from './definition.ts'
 export type {

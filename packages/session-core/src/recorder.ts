@@ -4,6 +4,8 @@ import type { SessionEvent } from './event.ts'
 export interface FlushReceipt {
   /** The last seq on stable storage, -1 when there is none. */
   readonly durableSeq: number
+  /** Names the log's whole content up to `durableSeq`, where the storage says. Compare it, and read nothing into it. */
+  readonly digest?: string
   /** `memory`: this session has no writer, and nothing of it will survive the process. */
   readonly kind: 'stored' | 'memory'
 }
@@ -11,12 +13,14 @@ export interface FlushReceipt {
 /**
  * The writer that is bound to one session for its whole life.
  *
- * `admit` decides before the event exists: what it throws refuses the append, and no seq is used. A boundary that
- * waits alone starts no write: a resume that never writes leaves no mark.
+ * `admit` decides before the event exists: what it throws refuses the append, and no seq is used. What a session
+ * starts with, a boundary and the recoveries before it, starts no write: a resume that never writes leaves no mark.
  */
 export interface Recorder {
   /** The last seq on stable storage, -1 when there is none. */
   readonly durableSeq: number
+  /** As in a `FlushReceipt`. */
+  readonly digest?: string | undefined
   /** @throws SessionError `BACK_PRESSURE`, `FENCED`, `STORAGE_FAILED`, `DISPOSED`, `INVALID_PAYLOAD` (too large). */
   admit(event: SessionEvent): void
   /** Resolves when everything admitted before the call is durable. Rejects when the writer is gone or has failed. */

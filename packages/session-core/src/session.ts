@@ -1,4 +1,4 @@
-import { boundaryType, needsBoundary } from './boundary.ts'
+import { boundaryType, needsBoundary, recoveredType } from './boundary.ts'
 import { decideAppend } from './admission.ts'
 import { timeTold } from './clock.ts'
 import type { Bracket } from './definition.ts'
@@ -9,11 +9,13 @@ import type {
   SessionEventMap,
   SessionEventType,
   SessionHeader,
+  SessionRecovered,
 } from './event.ts'
 import { Folds } from './folds.ts'
 import { deepFreeze, type JsonValue } from './json.ts'
 import { EventLog } from './log.ts'
 import type { FlushReceipt, Recorder } from './recorder.ts'
+import { refuseRecovered } from './recovered.ts'
 import type { Redact } from './redact.ts'
 import { freeze, readSeed, SessionSeed } from './seed.ts'
 import { SessionView } from './view.ts'
@@ -26,6 +28,8 @@ export interface SessionInit {
   readonly vocabulary: Vocabulary
   /** History to start from. Given, even empty, it makes the session a seeded one, and that is marked in its log. */
   readonly seed?: Iterable<AnySessionEvent> | SessionSeed | undefined
+  /** What recoveries found that the seed does not tell yet: each is an event of its own, before the boundary. */
+  readonly recovered?: readonly SessionRecovered[] | undefined
   readonly recorder?: Recorder | undefined
   readonly carry?: readonly string[] | undefined
   readonly redact?: Redact | undefined
@@ -36,7 +40,7 @@ export interface SessionInit {
   readonly bus?: SessionBus | undefined
 }
 
-/** Where a session tells what was appended to it. The boundary is not told: it is written before anyone listens. */
+/** Where a session tells what was appended to it. Not the boundary and what leads to it: nobody listens yet. */
 export interface SessionBus {
   /** Throws when listeners append without end. */
   refuseEndless(): void
@@ -53,7 +57,8 @@ export interface AppendOptions {
 /**
  * One lifecycle of a session.
  *
- * 1. A seeded session has a boundary at or before its first own event, and never two in a row.
+ * 1. A seeded session has a boundary at or before its first own event, and never two in a row. What recoveries found
+ *    stands right before it.
  * 2. Nothing in the log changes: `append` either adds one event at the end or throws and adds none.
  * 3. The event that `append` returns is the one in the log.
  */
@@ -63,17 +68,19 @@ export class Session extends SessionView {
   private ended = false
   private readonly init: SessionInit
 
-  /** @throws SessionError `INVALID_SEED`, `UNKNOWN_TYPE`, `INVALID_PAYLOAD`; nothing was created. */
+  /** @throws SessionError `INVALID_SEED`, `UNKNOWN_TYPE`, `INVALID_PAYLOAD`, `INVALID_EVENT`; nothing was created. */
   constructor(init: SessionInit) {
-    const { header, vocabulary, seed, carry = [] } = init
+    const { header, vocabulary, seed, recovered = [], carry = [] } = init
     const rules = { vocabulary, carry: new Set(carry), forkedAt: header.forkedAt }
     const { log, folds } = seed === undefined ? { log: new EventLog() } : readSeed(seed, rules)
+    refuseRecovered(recovered, seed === undefined ? undefined : log.length)
     deepFreeze(header as unknown as JsonValue)
     super(header, log, new Folds(header, log, { vocabulary, seed: folds }))
     this.init = init
     this.carried = Object.freeze([...carry])
     this.incarnation = init.incarnation ?? globalThis.crypto.randomUUID()
     Object.defineProperty(this, MARK, { value: true })
+    for (const record of recovered) this.commit(this.compose(recoveredType, record))
     if (needsBoundary(seed !== undefined, log.last?.type)) this.commit(this.compose(boundaryType, {}))
   }
 
@@ -141,7 +148,8 @@ export class Session extends SessionView {
   /** Resolves when everything appended before the call is durable, or says that this session is memory only. */
   async flush(): Promise<FlushReceipt> {
     await this.init.recorder?.flush()
-    return { kind: this.kind, durableSeq: this.durableSeq }
+    const digest = this.init.recorder?.digest
+    return { kind: this.kind, durableSeq: this.durableSeq, ...(digest !== undefined && { digest }) }
   }
 
   /** No append is accepted from now on. Idempotent. */

@@ -2,7 +2,7 @@ import { timeTold } from './clock.ts'
 import type { Definitions } from './definition.ts'
 import { Delivery } from './delivery.ts'
 import { SessionError } from './errors.ts'
-import type { AnySessionEvent, SessionHeader } from './event.ts'
+import type { AnySessionEvent, SessionHeader, SessionRecovered } from './event.ts'
 import { Folds } from './folds.ts'
 import { forkHeader, newHeader, refuseHeader, type HeaderOptions } from './header.ts'
 import type { Host } from './host.ts'
@@ -29,6 +29,8 @@ export interface CreateOptions {
   /** For storages: the writer that this session is bound to for its whole life. */
   readonly recorder?: Recorder
   readonly incarnation?: string
+  /** For storages: what recoveries found that the seed does not tell yet. */
+  readonly recovered?: readonly SessionRecovered[]
 }
 
 export interface ForkOptions {
@@ -79,7 +81,8 @@ export class Sessions {
 
   /**
    * A session that belongs to the calling plugin. Without a recorder it is memory only.
-   * @throws SessionError `EXISTS`, `INVALID_ID`, `INVALID_SEED`, `INVALID_PAYLOAD`, `UNKNOWN_TYPE`; nothing was created.
+   * @throws SessionError `EXISTS`, `INVALID_ID`, `INVALID_SEED`, `INVALID_PAYLOAD`, `UNKNOWN_TYPE`, `INVALID_EVENT`
+   * (of `recovered`); nothing was created.
    */
   create(options: CreateOptions = {}): Session {
     this.refuseInactive()
@@ -87,7 +90,7 @@ export class Sessions {
     const header = options.header ?? this.newHeader(options)
     refuseHeader(header)
     if (this.living.has(header.id)) throw exists(header.id)
-    const { seed, carry, recorder, incarnation } = options
+    const { seed, carry, recorder, incarnation, recovered } = options
     const { vocabulary, bus } = this
     // The host's own options come from nobody else: a caller cannot leave out the redaction.
     const session = new Session({
@@ -97,6 +100,7 @@ export class Sessions {
       carry,
       recorder,
       incarnation,
+      recovered,
       vocabulary,
       bus,
     })
@@ -195,6 +199,11 @@ export class Sessions {
   /** For storages: tells the bus how far a session is safe. */
   tellDurable(session: Session, seq: number): void {
     this.delivery.tell('tidemark/durable', session, seq)
+  }
+
+  /** For storages: tells the bus what a recovery found, once the session exists. */
+  tellRecovered(session: Session, record: SessionRecovered): void {
+    this.delivery.tell('tidemark/recovered', session, record)
   }
 
   /** Ends all that is left. */

@@ -1,13 +1,14 @@
 import type { Host } from '@tidemark/session-core'
 import { unknownSession } from './unknown-session.ts'
 
-export type StoredOperation = 'create' | 'resume' | 'fork' | 'inspect' | 'list'
+export type StoredOperation =
+  'create' | 'resume' | 'fork' | 'inspect' | 'list' | 'verify' | 'repair' | 'salvage'
 
 /** What is asked for, before stored state is touched for a caller. */
 export interface Question {
   readonly operation: StoredOperation
   readonly sessionId: string
-  /** In a fork: the session that is to be. */
+  /** In a fork or a salvage: the session that is to be. */
   readonly childId?: string
   /** Who asks, as the caller handed it over. */
   readonly as: unknown

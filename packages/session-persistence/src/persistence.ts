@@ -5,10 +5,22 @@ import {
   type Host,
   type Session,
   type Sessions,
-  type SessionView,
+  type SessionRecovered,
 } from '@tidemark/session-core'
-import type { CreateRequest, ForkRequest, ListRequest, ReadRequest } from './request.ts'
+import type {
+  Caller,
+  CreateRequest,
+  ForkRequest,
+  InspectRequest,
+  ListRequest,
+  RepairRequest,
+  ResumeRequest,
+  SalvageRequest,
+} from './request.ts'
+import type { Salvaged } from './salvage.ts'
+import type { Verdict } from './storage.ts'
 import type { StoredSessions } from './stored-sessions.ts'
+import type { StoredView } from './stored-view.ts'
 import type { SummaryPage } from './summary.ts'
 import type { Switch } from './switch.ts'
 
@@ -38,11 +50,13 @@ export class Persistence {
   }
 
   /**
-   * Goes on with a stored session. Nothing is left behind when its history cannot be understood.
+   * Goes on with a stored session. Nothing is left behind when its history cannot be understood. What a crash left
+   * unfinished is set aside, told with `tidemark/recovered`, and stands in the log as `session/recovered`.
    * @throws SessionError `DISABLED`, `NOT_FOUND` (nothing is created), `UNKNOWN_TYPE` naming the type, its
-   * seq and its writer, `LOCKED`, `FENCED`, `CORRUPT`, `UNSUPPORTED_FORMAT`, `STORAGE_FAILED`.
+   * seq and its writer, `LOCKED` (`holder` says by whom; `force` takes over), `FENCED`, `CORRUPT`, `INVALID_SEQ` (of
+   * the receipt), `UNSUPPORTED_FORMAT`, `STORAGE_FAILED`.
    */
-  async resume(id: string, request: ReadRequest = {}): Promise<Session> {
+  async resume(id: string, request: ResumeRequest = {}): Promise<Session> {
     refuseId(id)
     return this.enabled(id).resume(this.sessions(), id, request)
   }
@@ -57,18 +71,20 @@ export class Persistence {
     const sessions = this.sessions()
     const id: unknown = isSession(source) ? source.id : source
     refuseId(id)
-    if (this.stored) return this.stored.fork(sessions, source, request)
+    if (this.stored) return this.stored.forks.fork(sessions, source, request)
     const living = typeof source === 'string' ? sessions.find(source) : source
-    if (living === undefined) throw disabled(id)
+    // A receipt speaks of what is stored.
+    if (living === undefined || request.receipt) throw disabled(id)
     return sessions.fork(living, without(request))
   }
 
   /**
    * What is stored of a session, to read. Writes nothing at all. What its last writer had open reads as live
-   * until somebody resumes it: the log cannot tell a writer that died from one that goes on.
+   * until somebody resumes it: the log cannot tell a writer that died from one that goes on. What stands above
+   * the view's `durableSeq` may still be lost; a `rest` of kind `pending` says that a writer lives.
    * @throws SessionError as `resume` does, but for `LOCKED` and `FENCED`.
    */
-  async inspect(id: string, request: ReadRequest = {}): Promise<SessionView> {
+  async inspect(id: string, request: InspectRequest = {}): Promise<StoredView> {
     refuseId(id)
     return this.enabled(id).inspect(id, request)
   }
@@ -81,6 +97,38 @@ export class Persistence {
    */
   async list(request: ListRequest = {}): Promise<SummaryPage> {
     return this.enabled('list').list(request)
+  }
+
+  /**
+   * Reads everything that is stored of a session, and says what it found. Writes nothing at all.
+   * @throws SessionError `DISABLED`, `NOT_FOUND`, `STORAGE_FAILED`.
+   */
+  async verify(id: string, request: Caller = {}): Promise<Verdict> {
+    refuseId(id)
+    return this.enabled(id).upkeep.verify(id, request)
+  }
+
+  /**
+   * For an operator: gives up what follows `acceptLossAfter` in a log that is refused, so that it can be resumed. The
+   * bytes are kept, and the loss is recorded: the next resume tells of it.
+   * @throws SessionError `DISABLED`, also where the storage cannot; `NOT_FOUND`, `INVALID_SEQ` unless a whole batch
+   * ends there, `LOCKED`, `FENCED`, `STORAGE_FAILED`.
+   */
+  async repair(id: string, request: RepairRequest): Promise<SessionRecovered> {
+    refuseId(id)
+    return this.enabled(id).upkeep.repair(id, request)
+  }
+
+  /**
+   * For an operator: a new session of what can still be read of a damaged one, which is not touched. Events keep
+   * their seqs; an ignorable `tidemark/lost` stands for each that is missing, up to a million of them, and the header
+   * says that it was salvaged. It is not open: resume it.
+   * @throws SessionError `DISABLED`, also where the storage cannot; `NOT_FOUND`, `EXISTS`, `INVALID_ID`,
+   * `CORRUPT` when no event can be read, `INVALID_PAYLOAD` (meta), `STORAGE_FAILED`.
+   */
+  async salvage(id: string, request: SalvageRequest = {}): Promise<Salvaged> {
+    refuseId(id)
+    return this.enabled(id).upkeep.salvage(this.sessions(), id, request)
   }
 
   private enabled(id: string): StoredSessions {

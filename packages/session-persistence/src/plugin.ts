@@ -21,6 +21,13 @@ export const Config = z
     flushDelayMs: z.int().min(0).max(1_000).default(200),
     /** Bytes of one session that may wait to be written. */
     pendingSizeBytesMax: z.int().min(1).default(67_108_864),
+    /**
+     * Of the journal in `root`. `strict` writes its durable head before each acknowledgement: damage is never taken
+     * for the end of a crash, at the price of a second sync. `lazy` does so within a second.
+     */
+    durability: z.enum(['lazy', 'strict']).default('lazy'),
+    /** Whether `root` may be on a file system of the network, where exclusive creation and syncs may not hold. */
+    allowNetworkFs: z.boolean().default(false),
     /** `required`: nothing stored is touched for a caller unless `tidemark/authorize` says yes. */
     authorize: z.enum(['off', 'required']).default('off'),
   })
@@ -42,7 +49,7 @@ interface WaitingHost extends Host {
 export function apply(ctx: WaitingHost, config?: Config): void {
   const settings = Config.parse(config)
   const state = decideSwitch(settings.enabled, process.env[switchVariable])
-  const { root } = settings
+  const { root, durability, allowNetworkFs } = settings
   if (state.kind === 'off') {
     ctx.effect(() =>
       ctx.provide(
@@ -62,7 +69,7 @@ export function apply(ctx: WaitingHost, config?: Config): void {
     })
   } else {
     ctx.effect(function* () {
-      const storage = new JournalStorage({ root, port: systemPort })
+      const storage = new JournalStorage({ root, port: systemPort, durability, allowNetworkFs })
       yield () => storage.close()
       yield ctx.provide('sessionStorage', storage)
       yield* provide(ctx, storage, { settings, by: state.by })

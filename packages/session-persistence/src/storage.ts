@@ -1,6 +1,11 @@
-import type { AnySessionEvent, SessionHeader } from '@tidemark/session-core'
+import type { SessionHeader, SessionRecovered } from '@tidemark/session-core'
 import type { EncodedEvent } from './encoded-event.ts'
+import type { Claim, Lease, Tail } from './storage-lease.ts'
+import type { SalvagedLog, StoredLog, Verdict } from './stored-log.ts'
 import type { SummaryPage } from './summary.ts'
+
+export type * from './storage-lease.ts'
+export type * from './stored-log.ts'
 
 /**
  * Where sessions are kept. Whoever implements it promises:
@@ -61,6 +66,19 @@ export interface SessionStorage {
   /** Reads everything and says what it found. @throws SessionError `NOT_FOUND`. */
   verify(id: string): Promise<Verdict>
 
+  /**
+   * For an operator, in a storage that can: goes on without what follows `acceptLossAfter`, which is set aside,
+   * sealed off and recorded, never erased. Resolves with the record, once that is durable.
+   * @throws SessionError `INVALID_SEQ` unless that is the end of a whole batch; what `acquire` does.
+   */
+  repair?(id: string, terms: RepairTerms): Promise<SessionRecovered>
+
+  /**
+   * In a storage that can: whatever can still be read of a damaged log, in order of seq. Changes nothing.
+   * @throws SessionError `NOT_FOUND`.
+   */
+  salvage?(id: string): Promise<SalvagedLog>
+
   /** Present when `capabilities.hasSnapshots`. */
   readonly snapshots?: SnapshotShelf
 
@@ -81,35 +99,6 @@ export interface StorageCapabilities {
   readonly batchSizeBytesMax: number
 }
 
-/** Where a log ends. `digest` names its whole content up to `seq`; compare it, and read nothing into it. */
-export interface Tail {
-  /** -1 when the log is empty. */
-  readonly seq: number
-  readonly digest: string
-}
-
-/** What the caller says of itself when it becomes a writer. */
-export interface Claim {
-  /** The lifecycle that writes: a fresh id each time a session is opened. */
-  readonly incarnation: string
-  /** What switched persistence on, so that a process that should not write can be found. */
-  readonly enabledBy: EnabledBy
-  /** Types that this writer carries without knowing them. */
-  readonly carry?: readonly string[]
-}
-
-export type EnabledBy = 'config' | 'env'
-
-/** Who wrote a batch: the claim, and the process as the storage sees it. */
-export interface Writer extends Claim {
-  readonly pid: number
-  readonly host: string
-  /** Tells a machine's runs apart; null where the system does not say. */
-  readonly bootId: string | null
-  /** When the process started. */
-  readonly startedAt: number
-}
-
 export interface CreateTerms {
   readonly claim: Claim
   /** The events that the session begins with, from seq 0. */
@@ -120,11 +109,30 @@ export interface AcquireTerms {
   readonly claim: Claim
   /** Take over also from a holder that is known to live. Safe, because it is fenced. */
   readonly force?: boolean
+  /** What the caller was told is durable: a log that does not hold it is refused with `CORRUPT`. */
+  readonly receipt?: Receipted
+}
+
+/** How far somebody was told that a log is durable. Without a digest only the seq can be looked for. */
+export interface Receipted {
+  readonly seq: number
+  /** Of the log's whole content up to there: batches end where they ended when it was told. */
+  readonly digest?: string
 }
 
 export interface ReadTerms {
   /** The first seq wanted. Default: 0. */
   readonly from?: number
+  /** The last seq wanted: what follows is neither given nor judged. Default: the log's last. */
+  readonly through?: number
+  /** As in `AcquireTerms`. One beyond `through` is not judged. */
+  readonly receipt?: Receipted
+}
+
+export interface RepairTerms {
+  readonly claim: Claim
+  readonly acceptLossAfter: number
+  readonly force?: boolean
 }
 
 export interface ListTerms {
@@ -138,80 +146,6 @@ export interface ForkSource {
   /** -1: inherit nothing. */
   readonly through: number
 }
-
-export interface StoredLog {
-  readonly header: SessionHeader
-  /** Batches that end before `from` may be left out, the last one of the log never. */
-  readonly batches: AsyncIterable<StoredBatch>
-}
-
-/** What was appended at once. It may hold no events: a lifecycle began there. */
-export interface StoredBatch {
-  readonly epoch: number
-  readonly writer: Writer
-  readonly events: readonly AnySessionEvent[]
-  /** Where the log ended after this batch. */
-  readonly tail: Tail
-}
-
-/**
- * The right to append to one session.
- *
- * 1. `epoch` is higher than that of every lease of this session before it, also over restarts.
- * 2. `tail` is the end of the log, as acknowledged.
- * 3. After the first `FENCED`, `STORAGE_FAILED` or `OUTCOME_UNKNOWN` nothing is written through it again.
- */
-export interface Lease {
-  readonly header: SessionHeader
-  readonly epoch: number
-  readonly tail: Tail
-
-  /**
-   * Appends a batch as a whole or not at all, and resolves when it is durable. One at a time: a second call
-   * waits. A `batchId` that was appended lately is acknowledged again, and not appended, if the content is
-   * the same.
-   *
-   * @throws SessionError, and then nothing was appended:
-   * `TAIL_MOVED` (`expectedTail` is not the tail, or the batch does not start right after it), `CONFLICT`
-   * (this `batchId` had other content), `SEALED` (the log takes no more events), `INVALID_PAYLOAD` (too
-   * large), `INVALID_SEQ` (empty, or with gaps), `DISPOSED` (released), `STORAGE_FAILED` (the medium failed
-   * before the batch was whole);
-   * or with the outcome open until the session is acquired again: `FENCED` (a later epoch exists) and
-   * `OUTCOME_UNKNOWN` (the medium failed after the batch was whole).
-   */
-  append(batch: readonly EncodedEvent[], terms: AppendTerms): Promise<Receipt>
-
-  /**
-   * Gives the lease back. Idempotent. What was not acknowledged is not waited for, except an append under
-   * way.
-   */
-  release(): Promise<void>
-}
-
-export interface AppendTerms {
-  /** Where the caller believes the log to end. */
-  readonly expectedTail: Tail
-  /** The lease's. */
-  readonly epoch: number
-  /** Chosen by the caller, new for each batch, 1 to 128 characters. */
-  readonly batchId: string
-}
-
-export interface Receipt {
-  /** Where the log ends now. */
-  readonly tail: Tail
-  /** The last seq on stable storage; in a storage that is not durable, the last one it holds. */
-  readonly durable: number
-}
-
-export type Verdict =
-  | { readonly kind: 'intact'; readonly tail: Tail }
-  | {
-      readonly kind: 'damaged'
-      readonly code: string
-      readonly reason: string
-      readonly intactThrough?: number
-    }
 
 /** States of projections at one point of a log: a shortcut, never the truth. */
 export interface SnapshotShelf {

@@ -1,13 +1,19 @@
-import { SessionError, isSessionError, type SessionHeader } from '@tidemark/session-core'
+import { SessionError, coreSchemas, isSessionError } from '@tidemark/session-core'
+import type { SessionHeader, SessionRecovered } from '@tidemark/session-core'
 import type * as seam from './storage.ts'
 import type { SummaryPage } from './summary.ts'
 
 /** A storage that may be a third party's, with whatever it fails with as an error of ours. */
 export class TypedStorage implements seam.SessionStorage {
   readonly capabilities: seam.StorageCapabilities
+  /** Present when the storage has it, as is `salvage`. */
+  readonly repair?: (id: string, terms: seam.RepairTerms) => Promise<SessionRecovered>
+  readonly salvage?: (id: string) => Promise<seam.SalvagedLog>
 
   constructor(private readonly storage: seam.SessionStorage) {
     this.capabilities = storage.capabilities
+    if (storage.repair) this.repair = (id, terms) => typed('repair', () => this.repairOnce(id, terms))
+    if (storage.salvage) this.salvage = (id) => typed('salvage', () => this.salvageOnce(id))
   }
 
   create(header: SessionHeader, terms: seam.CreateTerms): Promise<seam.Lease> {
@@ -20,8 +26,8 @@ export class TypedStorage implements seam.SessionStorage {
 
   read(id: string, terms?: seam.ReadTerms): Promise<seam.StoredLog> {
     return typed('read', async () => {
-      const { header, batches } = await this.storage.read(id, terms)
-      return { header, batches: typedBatches(batches) }
+      const log = await this.storage.read(id, terms)
+      return { header: log.header, batches: typedBatches(log.batches), rest: () => restOf(log) }
     })
   }
 
@@ -38,11 +44,28 @@ export class TypedStorage implements seam.SessionStorage {
   }
 
   verify(id: string): Promise<seam.Verdict> {
-    return typed('verify', () => this.storage.verify(id))
+    return typed('verify', async () => {
+      const verdict = await this.storage.verify(id)
+      if (!isVerdict(verdict)) throw foreign('verify', undefined)
+      return verdict
+    })
   }
 
   close(): Promise<void> {
     return typed('close', () => this.storage.close())
+  }
+
+  private async repairOnce(id: string, terms: seam.RepairTerms): Promise<SessionRecovered> {
+    const record = await this.storage.repair?.(id, terms)
+    if (isRecord(record)) return record
+    throw foreign('repair', undefined)
+  }
+
+  private async salvageOnce(id: string): Promise<seam.SalvagedLog> {
+    const log = await this.storage.salvage?.(id)
+    if (log === undefined) throw foreign('salvage', undefined)
+    const { header, records } = log
+    return { records: typedItems('salvage', records, isSalvaged), ...(header && { header }) }
   }
 }
 
@@ -54,17 +77,42 @@ async function typed<T>(call: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
+async function* typedItems<T>(
+  call: string,
+  items: AsyncIterable<T>,
+  isOne: (item: T) => boolean,
+): AsyncGenerator<T, void> {
+  try {
+    for await (const item of items) {
+      if (!isOne(item)) throw foreign(call, undefined)
+      yield item
+    }
+  } catch (error) {
+    throw foreign(call, error)
+  }
+}
+
+/** What a storage does not say to be durable is not. */
 async function* typedBatches(
   batches: AsyncIterable<seam.StoredBatch>,
 ): AsyncGenerator<seam.StoredBatch, void> {
+  for await (const batch of typedItems('read', batches, isBatch))
+    yield { ...pick(batch), isDurable: (batch as Partial<seam.StoredBatch>).isDurable === true }
+}
+
+/** Of a class of theirs only what has a name here. */
+function pick({ epoch, writer, events, tail }: seam.StoredBatch): Omit<seam.StoredBatch, 'isDurable'> {
+  return { epoch, writer, events, tail }
+}
+
+function restOf(log: seam.StoredLog): seam.Rest | undefined {
   try {
-    for await (const batch of batches) {
-      if (!Array.isArray(batch.events)) throw foreign('read', undefined)
-      yield batch
-    }
+    const rest = log.rest?.()
+    if (rest === undefined || isRest(rest)) return rest
   } catch (error) {
     throw foreign('read', error)
   }
+  throw foreign('read', undefined)
 }
 
 /** Its own words may hold anything, so they are the cause and not the message. */
@@ -73,8 +121,45 @@ function foreign(call: string, cause: unknown): SessionError {
   return new SessionError('STORAGE_FAILED', `the storage failed in ${call}`, { reason: call, cause })
 }
 
-function real(lease: seam.Lease): seam.Lease {
-  const isReal = Number.isInteger(lease.tail.seq) && Number.isInteger(lease.epoch)
-  if (isReal) return lease
-  throw new SessionError('STORAGE_FAILED', 'the storage gave a lease without an epoch or a tail')
+async function real(lease: seam.Lease): Promise<seam.Lease> {
+  const { recovered = [] } = lease
+  const isPlaced = isTail(lease.tail) && Number.isInteger(lease.epoch)
+  const isTold = Array.isArray(recovered) && recovered.every(isRecord)
+  if (isPlaced && isTold) return lease
+  await lease.release()
+  const fault = isPlaced ? 'with records of no recovery' : 'without an epoch or a tail'
+  throw new SessionError('STORAGE_FAILED', `the storage gave a lease ${fault}`)
+}
+
+function isTail(tail: Partial<seam.Tail> | undefined): boolean {
+  return Number.isInteger(tail?.seq)
+}
+
+function isRecord(record: unknown): record is SessionRecovered {
+  return coreSchemas['session/recovered'].safeParse(record).success
+}
+
+function isBatch(batch: seam.StoredBatch): boolean {
+  return Array.isArray(batch.events) && isTail(batch.tail)
+}
+
+function isSalvaged({ event }: seam.SalvagedRecord): boolean {
+  return typeof event === 'object' && (event as unknown) !== null
+}
+
+function isRest({ kind, sizeBytes }: seam.Rest): boolean {
+  return (kind === 'pending' || kind === 'torn') && Number.isInteger(sizeBytes)
+}
+
+function isVerdict(verdict: seam.Verdict): boolean {
+  switch (verdict.kind) {
+    case 'intact':
+      return isTail(verdict.tail)
+    case 'unfinished':
+      return isTail(verdict.tail) && isRest(verdict.rest)
+    case 'damaged':
+      return typeof verdict.code === 'string'
+    default:
+      return false
+  }
 }

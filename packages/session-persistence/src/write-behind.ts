@@ -1,14 +1,14 @@
 import {
   SessionError,
   assert,
-  boundaryType,
   isSessionError,
   type Recorder,
   type SessionEvent,
 } from '@tidemark/session-core'
 import { tooLarge } from './acceptance.ts'
 import { encodeEvent, type EncodedEvent } from './encoded-event.ts'
-import type { Lease, Receipt, StorageCapabilities } from './storage.ts'
+import { waitsAlone } from './lead-in.ts'
+import type { Lease, Receipt, StorageCapabilities, Tail } from './storage.ts'
 
 export interface WriteBehindOptions {
   readonly capabilities: StorageCapabilities
@@ -42,7 +42,8 @@ interface Waiter {
  * 1. One batch is in flight at a time; batches are appended in the order of their events.
  * 2. `durableSeq` grows only when the storage has acknowledged.
  * 3. After the first failure nothing is written again.
- * 4. A boundary that waits alone is written by no timer, no flush and no close.
+ * 4. What a session starts with (`waitsAlone`) is written by no timer, no flush and no close, until something follows
+ *    it.
  */
 export class WriteBehind implements Recorder {
   private state: State = { kind: 'open' }
@@ -52,7 +53,7 @@ export class WriteBehind implements Recorder {
   /** The last seq that somebody, or the timer, wants written. */
   private wantedSeq: number
   private admittedSeq: number
-  private acknowledgedSeq: number
+  private acknowledged: Tail
   private waiters: Waiter[] = []
   private timer: NodeJS.Timeout | undefined
   private closing: Promise<void> | undefined
@@ -61,12 +62,17 @@ export class WriteBehind implements Recorder {
     private readonly lease: Lease,
     private readonly options: WriteBehindOptions,
   ) {
-    const { seq } = lease.tail
-    this.wantedSeq = this.admittedSeq = this.acknowledgedSeq = seq
+    this.acknowledged = copyOf(lease.tail)
+    this.wantedSeq = this.admittedSeq = lease.tail.seq
   }
 
   get durableSeq(): number {
-    return this.acknowledgedSeq
+    return this.acknowledged.seq
+  }
+
+  get digest(): string | undefined {
+    const digest: unknown = this.acknowledged.digest
+    return typeof digest === 'string' ? digest : undefined
   }
 
   admit(event: SessionEvent): void {
@@ -95,10 +101,10 @@ export class WriteBehind implements Recorder {
     return this.hasWork || this.state.kind === 'over' ? this.writeAll() : Promise.resolve()
   }
 
-  /** Writes what waits, also a boundary that waits alone: for a session that is being written anyway. */
+  /** Writes what waits, also what waits alone: for a session that is being written anyway. */
   writeAll(): Promise<void> {
     if (this.state.kind === 'over') return Promise.reject(this.state.cause)
-    if (this.admittedSeq === this.acknowledgedSeq) return Promise.resolve()
+    if (this.admittedSeq === this.durableSeq) return Promise.resolve()
     return new Promise((resolve, reject) => {
       this.waiters.push({ seq: this.admittedSeq, resolve, reject })
       this.write(this.admittedSeq)
@@ -112,9 +118,9 @@ export class WriteBehind implements Recorder {
 
   /** Whether something is to be written, or is being written. */
   private get hasWork(): boolean {
-    const count = this.admittedSeq - this.acknowledgedSeq
-    const isLoneBoundary = count === 1 && this.pending[0]?.event.type === boundaryType
-    return count > 0 && !isLoneBoundary
+    const count = this.admittedSeq - this.durableSeq
+    const isInFlight = count > this.pending.length
+    return isInFlight || (count > 0 && !waitsAlone(this.pending))
   }
 
   private schedule(): void {
@@ -133,7 +139,7 @@ export class WriteBehind implements Recorder {
 
   private async writeWanted(): Promise<void> {
     this.isWriting = true
-    while (this.state.kind !== 'over' && this.acknowledgedSeq < this.wantedSeq) await this.writeBatch()
+    while (this.state.kind !== 'over' && this.durableSeq < this.wantedSeq) await this.writeBatch()
     this.isWriting = false
     if (this.state.kind === 'open') this.schedule()
   }
@@ -143,12 +149,14 @@ export class WriteBehind implements Recorder {
     try {
       const { epoch, tail } = this.lease
       const terms = { expectedTail: tail, epoch, batchId: globalThis.crypto.randomUUID() }
-      this.refuseUnkept(batch, await this.lease.append(batch, terms))
+      const receipt = await this.lease.append(batch, terms)
+      this.refuseUnkept(batch, receipt)
+      this.acknowledged = copyOf(receipt.tail)
     } catch (error) {
       this.fail(error)
       return
     }
-    this.acknowledge(batch)
+    this.settle(batch)
   }
 
   /** A storage may be somebody else's: what it does not say it keeps was never acknowledged. */
@@ -158,7 +166,7 @@ export class WriteBehind implements Recorder {
     if (durable >= lastSeq && tail.seq === lastSeq && this.lease.tail.seq === lastSeq) return
     const sessionId = this.lease.header.id
     const message = `${sessionId}: the storage acknowledged seq ${lastSeq}, and does not say that it keeps it`
-    throw new SessionError('STORAGE_FAILED', message, { sessionId, intactThrough: this.acknowledgedSeq })
+    throw new SessionError('STORAGE_FAILED', message, { sessionId, intactThrough: this.durableSeq })
   }
 
   /**
@@ -177,13 +185,10 @@ export class WriteBehind implements Recorder {
     return batch
   }
 
-  private acknowledge(batch: readonly EncodedEvent[]): void {
-    const last = batch.at(-1)
-    assert(last, 'a batch holds an event')
-    this.acknowledgedSeq = last.event.seq
+  private settle(batch: readonly EncodedEvent[]): void {
     this.pendingSizeBytes -= batch.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
-    this.options.onDurable(this.acknowledgedSeq)
-    const [done, left] = partition(this.waiters, ({ seq }) => seq <= this.acknowledgedSeq)
+    this.options.onDurable(this.durableSeq)
+    const [done, left] = partition(this.waiters, ({ seq }) => seq <= this.durableSeq)
     this.waiters = left
     for (const { resolve } of done) resolve()
   }
@@ -219,6 +224,11 @@ export class WriteBehind implements Recorder {
       await this.lease.release()
     }
   }
+}
+
+/** The storage may go on with its own object. */
+function copyOf({ seq, digest }: Tail): Tail {
+  return { seq, digest }
 }
 
 function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {

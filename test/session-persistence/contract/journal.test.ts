@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { JournalStorage, systemPort } from '@tidemark/session-persistence/journal'
+import { storageContract } from '@tidemark/session-persistence/testkit'
 import { afterEach } from 'vitest'
 import { scratch } from '../scratch.ts'
-import { storageContract } from './storage-contract.ts'
 
 const opened: JournalStorage[] = []
 afterEach(async () => {

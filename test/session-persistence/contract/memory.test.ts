@@ -1,5 +1,5 @@
 import { MemoryStorage } from '@tidemark/session-persistence/memory'
-import { storageContract } from './storage-contract.ts'
+import { storageContract } from '@tidemark/session-persistence/testkit'
 
 // Memory is not shared: every opening is the same storage.
 storageContract('memory', () => {

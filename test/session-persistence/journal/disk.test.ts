@@ -61,12 +61,12 @@ describe('files on a disk', () => {
   })
 
   it.each([0o000, 0o022, 0o077, 0o777])(
-    'M04: folders are 0700 and files 0600 under umask %o',
+    'M04, G28: folders are 0700 and files 0600 under umask %o',
     async (mask) => {
       await umasked(mask, async () => {
         const storage = open()
         await appendNext(await storage.create(headerOf('a'), { claim: newClaim() }))
-        await appendNext(await storage.acquire('a', { claim: newClaim() }))
+        await appendNext(await storage.acquire('a', { claim: newClaim(), force: true }))
         await appendNext(await storage.fork({ id: 'a', through: 1 }, headerOf('b'), newClaim()))
       })
       const paths = [join(folder, 'new'), root, ...walk(root)]
@@ -78,7 +78,7 @@ describe('files on a disk', () => {
     },
   )
 
-  it('a root that others can write to is refused, for reading too, and nothing is put there', async () => {
+  it('G28: a root that others can write to is refused, for reading too, and nothing is put there', async () => {
     mkdirSync(root, { recursive: true })
     for (const mode of [0o770, 0o702, 0o1777]) {
       chmodSync(root, mode)
@@ -100,7 +100,7 @@ describe('files on a disk', () => {
     expect(lstatSync(join(folder, 'link')).isSymbolicLink()).toBe(true)
   })
 
-  it('links inside the root are not followed', async () => {
+  it('G28: links inside the root are not followed', async () => {
     const storage = open()
     await appendNext(await storage.create(headerOf('a'), { claim: newClaim() }))
     const sessions = join(root, 'sessions')
@@ -121,7 +121,7 @@ describe('files on a disk', () => {
     }
   })
 
-  it('reading changes no file, no folder and no time', async () => {
+  it('G25: reading changes no file, no folder and no time', async () => {
     const storage = open()
     await appendNext(await storage.create(headerOf('a'), { claim: newClaim() }), 3)
     await storage.close()
@@ -163,7 +163,7 @@ describe('files on a disk', () => {
     }
   })
 
-  it('C03: a list of 21 good sessions shows the bad ones beside them, and why', async () => {
+  it('C03, G26: a list of 21 good sessions shows the bad ones beside them, and why', async () => {
     const storage = open()
     for (const index of upTo(21))
       await storage.create(headerOf(`good${index}`), { claim: newClaim(), seed: events(0, 1) })

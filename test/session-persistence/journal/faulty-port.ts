@@ -49,6 +49,8 @@ export class FaultyPort {
       now: () => port.now(),
       random: (sizeBytes) => port.random(sizeBytes),
       pause: async () => undefined,
+      later: (delayMs, work) => port.later(delayMs, work),
+      networkFs: call('networkFs', (path) => port.networkFs(path)),
       identity: () => port.identity(),
       hasModes: port.hasModes,
     }

@@ -43,7 +43,7 @@ describe('the bytes on disk', () => {
       expect(documented, path).toContain(`\`${path}\``)
       expect(documented, path).toContain(`\`\`\`json\n${content}\`\`\``)
     }
-    expect(files.size).toBe(3)
+    expect(files.size).toBe(4)
   })
 
   it('prove themselves as the page says, computed by nobody else’s code', () => {

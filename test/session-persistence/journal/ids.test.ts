@@ -76,7 +76,7 @@ const all = [...paths, ...reserved, ...alike, ...long, ...emoji, ...twins]
 const portable = /^[sh]-[a-z0-9_=-]{1,198}$/
 
 describe('ids as names', () => {
-  it('M01, M06, M07: every id has its own session, and nothing is outside its folder', async () => {
+  it('M01, M06, M07, G29: every id has its own session, and nothing is outside its folder', async () => {
     const folder = scratch()
     const root = join(folder, 'root')
     const storage = open(root)
@@ -106,7 +106,7 @@ describe('ids as names', () => {
     }
   })
 
-  it('two ids never share a name, and a name that spells its id gives it back', () => {
+  it('G29: two ids never share a name, and a name that spells its id gives it back', () => {
     const id = fc.oneof(
       fc.string({ minLength: 1, maxLength: 200, unit: 'binary' }),
       fc.string({ minLength: 1, maxLength: 200 }),

@@ -127,6 +127,14 @@ export class MemoryPort implements JournalPort {
     return undefined
   }
 
+  later(): () => void {
+    return () => undefined
+  }
+
+  async networkFs(): Promise<string | undefined> {
+    return undefined
+  }
+
   async identity() {
     return { pid: 4_711, host: 'desk', startedAt: 1_764_000_000_000, bootId: null }
   }

@@ -3,17 +3,20 @@ import { SessionError, type SessionHeader } from '@tidemark/session-core'
 import { RecentBatches, refuseBrokenSeed, tooLarge } from '../acceptance.ts'
 import { chainDigest } from '../digest.ts'
 import { linesOf, type EncodedEvent } from '../encoded-event.ts'
-import type { Claim } from '../storage.ts'
-import { begin, newLease, type ClaimTerms } from './claim.ts'
+import { begin, nothing, type Begun } from './beginning.ts'
+import type { ClaimTerms } from './claim.ts'
 import { sealCommit } from './commit.ts'
 import { folderName, passingPrefixes } from './folder-name.ts'
-import { journalCapabilities, type JournalLease } from './lease.ts'
-import { cleanUp, closeAfterFailure, createSegment, writeAll, type OwnSegment } from './own-segment.ts'
+import { journalCapabilities, JournalLease } from './lease.ts'
+import { SessionLock } from './lock.ts'
+import { createSegment, giveUp, moved, type OwnSegment } from './own-segment.ts'
 import { isSystemFailure } from './port.ts'
 import { createFolder, exists } from './private-file.ts'
+import { removeFolder } from './removal.ts'
 import type { SessionFolder } from './segment-file.ts'
 import { segmentName } from './segment-name.ts'
 import type { Store } from './store.ts'
+import { cleanUp, writeAll } from './writing.ts'
 
 /** A session that is to be, and the batches that it starts with. */
 export interface Birth {
@@ -34,44 +37,60 @@ export async function bearSession(store: Store, birth: Birth, terms: ClaimTerms)
   if (await exists(port, path)) throw alreadyThere(id)
   const building = { port, id, path: join(sessionsPath, `${passingPrefixes.building}${port.random(8)}`) }
   await createFolder(port, building.path)
+  let lock: SessionLock | undefined
   let own: OwnSegment | undefined
   try {
+    lock = await SessionLock.take(building, { ...terms, force: true, holder: undefined })
     own = await createSegment(building, segmentName(1))
-    const begun = await write(own, birth, terms.claim)
+    const begun = await write(own, birth, { ...terms, socket: await lock.announce(1) })
     await port.syncFolder(building.path)
     await rename(building, path)
+    lock.movedTo(path)
     await port.syncFolder(sessionsPath)
-    const session = birth.session
-    return newLease(
-      { own: { ...own, folder: { port, id, path } }, session, recent: new RecentBatches(), ...begun },
+    own = moved(own, { port, id, path })
+    const { session } = birth
+    return await JournalLease.start(
+      { ...begun, own, lock, session, recovered: [], recent: new RecentBatches() },
       terms,
     )
   } catch (error) {
-    if (own) await closeAfterFailure(own.file)
-    await discard(building)
+    if (own) await giveUp(own)
+    await lock?.release()
+    await cleanUp(() => removeFolder(port, building.path))
     throw error
   }
 }
 
-async function write(own: OwnSegment, { session, batches }: Birth, claim: Claim): ReturnType<typeof begin> {
+type BirthTerms = Pick<ClaimTerms, 'claim' | 'durability'> & { readonly socket: string | undefined }
+
+/**
+ * Everything that the session starts with, synced. All of it is durable before anybody can see it, and its commits
+ * say so.
+ */
+async function write(
+  own: OwnSegment,
+  { session, batches }: Birth,
+  { claim, durability, socket }: BirthTerms,
+): Promise<Begun> {
   const { port, id } = own.folder
   const { epoch } = own.name
-  // Nothing was synced when these lines are written, so none of them says that anything is durable.
-  const durable = -1
-  const { salt, ...begun } = await begin(own, { session, claim, durable })
+  const { salt, ...begun } = await begin(own, { session, claim, socket, recovered: [], succession: nothing })
   let { tail, offset } = begun
   for await (const batch of batches) {
     const from = tail.seq + 1
     refuseBrokenSeed(id, batch, from)
     const lines = linesOf(batch)
     tail = { seq: tail.seq + batch.length, digest: chainDigest(tail.digest, [lines]) }
-    const commit = { from, to: tail.seq, epoch, batchId: port.random(8), durable, digest: tail.digest }
-    const bytes = Buffer.concat([lines, sealCommit(commit, salt)])
+    const span = { from, to: tail.seq, digest: tail.digest }
+    const commit = sealCommit({ ...span, epoch, batchId: port.random(8), durable: tail.seq }, salt)
+    const bytes = Buffer.concat([lines, commit])
     await writeAll(own.file, bytes, offset)
     offset += bytes.length
   }
   await own.file.sync()
-  return { salt, tail, offset }
+  const { name: segment } = own.name
+  if (tail.seq >= 0) await own.head.write({ ...tail, segment, offset, strict: durability === 'strict' })
+  return { salt, tail, offset, provenSeq: tail.seq }
 }
 
 async function rename({ port, id, path: from }: SessionFolder, to: string): Promise<void> {
@@ -81,12 +100,6 @@ async function rename({ port, id, path: from }: SessionFolder, to: string): Prom
     if (isSystemFailure(error) && (await exists(port, to))) throw alreadyThere(id)
     throw error
   }
-}
-
-/** What cannot be removed is passed over by lists. */
-async function discard({ port, path }: SessionFolder): Promise<void> {
-  await cleanUp(() => port.unlink(join(path, segmentName(1).name)))
-  await cleanUp(() => port.rmdir(path))
 }
 
 function alreadyThere(sessionId: string): SessionError {

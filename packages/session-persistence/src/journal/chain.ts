@@ -1,11 +1,15 @@
-import { SessionError, type SessionHeader } from '@tidemark/session-core'
+import { join } from 'node:path'
+import { SessionError, isSessionError, type SessionHeader } from '@tidemark/session-core'
 import { unknownSession } from '../unknown-session.ts'
 import { corrupt } from './failure.ts'
+import { readHead, type Head } from './head.ts'
 import type { Predecessor, SegmentHeader } from './header.ts'
 import { hasReason } from './port.ts'
-import { readStart, type OpenedHeader, type SessionFolder } from './segment-file.ts'
-import { highestEpoch, parseName, segmentsIn, type SegmentName } from './segment-name.ts'
+import { refuseWritable } from './private-file.ts'
+import type { SessionFolder } from './segment-file.ts'
+import { epochsOfHeads, highestEpoch, parseName, segmentsIn, type SegmentName } from './segment-name.ts'
 import type { Position } from './segment-scan.ts'
+import { readSealed, readStart, type OpenedHeader } from './segment-start.ts'
 
 /** One segment of a log. */
 export interface Link {
@@ -17,11 +21,21 @@ export interface Link {
   readonly endBytes: number
   /** What its successor says of it. */
   readonly seal?: Predecessor
+  /** Bytes in the file, when it was found. */
+  readonly sizeBytes: number
 }
 
 /** The segments that make up a log, oldest first; segments beside it are not part of the log. */
 export interface Chain {
   readonly links: readonly Link[]
+  /** The segments that the folder held when it was found, newest first. */
+  readonly segments: readonly SegmentName[]
+  /** Claims newer than the newest segment, and how far each had got. */
+  readonly claims: ReadonlyMap<string, number>
+  /** The highest seq that one of them had proven durable; -1 when none says so. */
+  readonly claimedSeq: number
+  /** The durable heads of its newest epoch, and of epochs that came later, read before any segment was. */
+  readonly heads: readonly Head[]
   /** The highest epoch that any name in the folder uses. */
   readonly epoch: number
 }
@@ -33,16 +47,19 @@ const listingsMax = 32
  * Finds the log in a folder: from the newest segment that was begun, along the predecessors, to the first.
  *
  * The newest segment's size is taken before the folder is listed again: whoever claims a later epoch reads
- * after it created its name, so everything that was there before is in its log too.
+ * after it created its name, so everything that was there before is in its log too. `known`: the chain that was found
+ * a moment ago.
  *
  * @throws SessionError `NOT_FOUND`, `CORRUPT`, `UNSUPPORTED_FORMAT`.
  */
-export async function findChain(folder: SessionFolder): Promise<Chain> {
+export async function findChain(folder: SessionFolder, known?: Chain): Promise<Chain> {
   let names = await listNames(folder)
   for (let listings = 1; listings <= listingsMax; listings++) {
-    const links = await findLinks(folder, segmentsIn(names))
+    const segments = segmentsIn(names)
+    const { newest, ...found } = await findNewest(folder, names)
+    const links = await findLinks(folder, newest, known)
     const again = await listNames(folder)
-    if (isSame(segmentsIn(again), segmentsIn(names))) return { links, epoch: highestEpoch(again) }
+    if (isSame(segmentsIn(again), segments)) return { links, segments, ...found, epoch: highestEpoch(again) }
     names = again
   }
   throw new SessionError(
@@ -51,11 +68,58 @@ export async function findChain(folder: SessionFolder): Promise<Chain> {
   )
 }
 
+/**
+ * The chains that can be found in a damaged folder, from its newest segment on: for an operator, who decides where
+ * the log ends.
+ */
+export async function* soundChains(folder: SessionFolder): AsyncGenerator<Chain, void> {
+  const names = await listNames(folder)
+  const segments = segmentsIn(names)
+  for (const name of segments) {
+    const links = await findLinksFrom(folder, name)
+    if (links)
+      yield { links, segments, claims: new Map(), claimedSeq: -1, heads: [], epoch: highestEpoch(names) }
+  }
+}
+
+async function findLinksFrom(folder: SessionFolder, name: SegmentName): Promise<readonly Link[] | undefined> {
+  try {
+    const start = await readStart(folder, name, undefined)
+    if (start.kind === 'void') return undefined
+    return await findLinks(folder, linkOf(name, start))
+  } catch (error) {
+    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    return undefined // an older one may be sound
+  }
+}
+
+/** Whether the folder still holds the segments that a chain was found among, and no claim has got on. */
+export async function isUnchanged(folder: SessionFolder, { segments, claims }: Chain): Promise<boolean> {
+  if (!isSame(segmentsIn(await listNames(folder)), segments)) return false
+  for (const [name, sizeBytes] of claims) {
+    if ((await folder.port.stat(join(folder.path, name))).sizeBytes !== sizeBytes) return false
+  }
+  return true
+}
+
 /** The session that a chain belongs to, as its first segment says. */
 export function sessionIn({ links }: Chain, id: string): SessionHeader {
   const session = links[0]?.header.session
   if (session === undefined) throw corrupt(id, { segment: '.', reason: 'holds no log' })
   return session
+}
+
+/**
+ * What is not part of the log: segments that were never begun, or that a takeover left behind, and bytes that follow a
+ * seal, as `<segment>+<offset>`.
+ */
+export function besideOf({ links, segments }: Chain): readonly string[] {
+  const inLog = new Set(links.map(({ name }) => name))
+  const beyond = links.filter(({ sizeBytes, endBytes }) => sizeBytes > endBytes)
+  return [
+    ...segments.map(({ name }) => name).filter((name) => !inLog.has(name)),
+    ...beyond.map(({ name, endBytes }) => `${name}+${endBytes}`),
+  ]
 }
 
 function isSame(some: readonly SegmentName[], others: readonly SegmentName[]): boolean {
@@ -68,8 +132,9 @@ function isSame(some: readonly SegmentName[], others: readonly SegmentName[]): b
  */
 export async function listNames({ port, id, path }: SessionFolder): Promise<readonly string[]> {
   try {
-    const { kind } = await port.stat(path)
+    const { kind, mode } = await port.stat(path)
     if (kind !== 'folder') throw corrupt(id, { segment: '.', reason: 'is no folder' })
+    if (port.hasModes) refuseWritable({ mode }, 'the folder of a session')
     return await port.readdir(path)
   } catch (error) {
     if (hasReason(error, 'ENOENT')) throw unknownSession(id)
@@ -77,30 +142,45 @@ export async function listNames({ port, id, path }: SessionFolder): Promise<read
   }
 }
 
-async function findLinks(folder: SessionFolder, segments: readonly SegmentName[]): Promise<Link[]> {
-  let link = await findNewest(folder, segments)
-  const links = [link]
-  while (link.header.predecessor) {
-    link = await readPredecessor(folder, link, link.header.predecessor)
-    links.push(link)
+/** What is sealed does not change, so links that were found before are links still. */
+async function findLinks(folder: SessionFolder, newest: Link, known?: Chain): Promise<readonly Link[]> {
+  const links = [newest]
+  for (let link = newest; link.header.predecessor; links.push(link)) {
+    const seal = link.header.predecessor
+    const at = known?.links.findIndex(({ name }) => name === link.name) ?? -1
+    if (known && at !== -1) return [...known.links.slice(0, at), ...links.reverse()]
+    link = await readPredecessor(folder, link, seal)
   }
   return links.reverse()
 }
 
-/** Claims that were never begun are passed over; their epochs are spent. */
-async function findNewest(folder: SessionFolder, segments: readonly SegmentName[]): Promise<Link> {
+/**
+ * Claims that were never begun are passed over; their epochs are spent. Heads are read before the segment whose
+ * epoch they are of: a writer that goes on meanwhile proves nothing that is not there yet.
+ */
+async function findNewest(
+  folder: SessionFolder,
+  names: readonly string[],
+): Promise<{ newest: Link } & Pick<Chain, 'heads' | 'claims' | 'claimedSeq'>> {
+  const segments = segmentsIn(names)
+  const epochs = epochsOfHeads(names)
+  const heads: Head[] = []
+  const claims = new Map<string, number>()
+  let claimedSeq = -1
   for (const name of segments) {
-    const start = await readStart(folder, name)
-    if (start.kind === 'begun')
-      return linkOf(folder, name, { opened: start.opened, endBytes: start.sizeBytes })
+    while ((epochs[0] ?? 0) >= name.epoch) {
+      const head = await readHead(folder, epochs.shift() ?? 0)
+      if (head) heads.push(head)
+    }
+    const head = heads.find(({ epoch }) => epoch === name.epoch)
+    const start = await readStart(folder, name, head)
+    if (start.kind === 'begun') return { newest: linkOf(name, start), heads, claims, claimedSeq }
+    claims.set(name.name, start.sizeBytes)
+    claimedSeq = Math.max(claimedSeq, start.provenSeq ?? -1)
   }
   const segment = segments.at(-1)?.name ?? '.'
-  throw corrupt(folder.id, {
-    segment,
-    reason: 'holds no log: no segment was begun',
-    offset: 0,
-    intactThrough: -1,
-  })
+  const reason = 'holds no log: no segment was begun'
+  throw corrupt(folder.id, { segment, reason, offset: 0, intactThrough: -1, rule: 'R8' })
 }
 
 async function readPredecessor(folder: SessionFolder, later: Link, seal: Predecessor): Promise<Link> {
@@ -108,29 +188,25 @@ async function readPredecessor(folder: SessionFolder, later: Link, seal: Predece
   const { epoch, rotation } = later.header
   const isEarlier =
     name.kind === 'segment' && (name.epoch < epoch || (name.epoch === epoch && name.rotation < rotation))
-  if (!isEarlier)
-    throw corrupt(folder.id, { segment: later.name, reason: 'names a predecessor that is not earlier' })
-  const start = await readStart(folder, name)
-  if (start.kind === 'void')
-    throw corrupt(folder.id, { segment: name.name, reason: `is sealed, but ${start.reason}` })
-  if (start.sizeBytes < seal.bytes) {
-    const reason = `was sealed at byte ${seal.bytes}, and has ${start.sizeBytes}`
-    throw corrupt(folder.id, { segment: name.name, reason, offset: start.sizeBytes })
+  if (!isEarlier) {
+    const reason = 'names a predecessor that is not earlier'
+    throw corrupt(folder.id, { segment: later.name, reason, rule: 'R2' })
   }
-  return linkOf(folder, name, { opened: start.opened, endBytes: seal.bytes, seal })
+  const { opened, sizeBytes } = await readSealed(folder, name)
+  if (sizeBytes < seal.bytes) {
+    const reason = `was sealed at byte ${seal.bytes}, and has ${sizeBytes}`
+    throw corrupt(folder.id, { segment: name.name, reason, offset: sizeBytes, rule: 'R1' })
+  }
+  return linkOf(name, { opened, sizeBytes, seal })
 }
 
 interface Found {
   readonly opened: OpenedHeader
-  readonly endBytes: number
+  readonly sizeBytes: number
   readonly seal?: Predecessor
 }
 
-function linkOf({ id }: SessionFolder, { name }: SegmentName, { opened, endBytes, seal }: Found): Link {
-  const { header, sum, sizeBytes } = opened
-  const { seq, digest } = header.predecessor ?? { seq: -1, digest: sum }
-  if (header.firstSeq !== seq + 1)
-    throw corrupt(id, { segment: name, reason: 'starts at another seq than it goes on from' })
-  const start = { offset: sizeBytes, lines: 1, tail: { seq, digest } }
-  return { name, header, start, endBytes, ...(seal && { seal }) }
+function linkOf({ name }: SegmentName, { opened, sizeBytes, seal }: Found): Link {
+  const { header, start } = opened
+  return { name, header, start, endBytes: seal?.bytes ?? sizeBytes, sizeBytes, ...(seal && { seal }) }
 }

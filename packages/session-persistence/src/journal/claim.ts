@@ -1,40 +1,51 @@
 import { join } from 'node:path'
-import { SessionError, isSessionError, type SessionHeader } from '@tidemark/session-core'
+import {
+  SessionError,
+  isSessionError,
+  type SessionHeader,
+  type SessionRecovered,
+} from '@tidemark/session-core'
 import { RecentBatches } from '../acceptance.ts'
-import type { Claim, Tail, Writer } from '../storage.ts'
-import { sealCommit } from './commit.ts'
-import { sessionIn } from './chain.ts'
-import {
-  formatVersion,
-  headerSizeBytesMax,
-  sealHeader,
-  type Predecessor,
-  type SegmentHeader,
-} from './header.ts'
-import { JournalLease } from './lease.ts'
-import { readToEnd, type LogBatch, type LogEnd } from './log-reader.ts'
-import {
-  closeAfterFailure,
-  createSegment,
-  fenced,
-  look,
-  syncSegment,
-  writeAll,
-  type OwnSegment,
-} from './own-segment.ts'
-import { hasReason, type JournalPort } from './port.ts'
+import type { Claim, Receipted } from '../storage.ts'
+import { begin, type Begun } from './beginning.ts'
+import type { LogBatch, LogTerms } from './chain-reader.ts'
+import { listNames, sessionIn } from './chain.ts'
+import { JournalLease, type Durability } from './lease.ts'
+import { SessionLock, spentLocks, type SegmentHolder } from './lock.ts'
+import { readToEnd, type LogEnd } from './log-reader.ts'
+import { createSegment, fenced, giveUp, look, type OwnSegment } from './own-segment.ts'
+import { hasReason } from './port.ts'
+import { dropAside, setAside } from './quarantine.ts'
 import type { SessionFolder } from './segment-file.ts'
-import { segmentName } from './segment-name.ts'
-
-/** Kept free in a first header for a later one's predecessor, larger numbers, longer host name and carried types. */
-const claimRoomSizeBytes = 16_384
+import { segmentName, segmentsIn } from './segment-name.ts'
+import { findHeaderIn } from './segment-start.ts'
+import { decideSuccession, nameOf, outstanding } from './succession.ts'
+import { cleanUp } from './writing.ts'
 
 /** Epochs that others took while this claimant tried to. */
 const attemptsMax = 32
 
 export interface ClaimTerms {
   readonly claim: Claim
+  /** Of the store: only its users can name its locks. */
+  readonly secret: string
+  readonly durability: Durability
+  readonly force?: boolean | undefined
+  readonly receipt?: Receipted | undefined
   readonly onRelease: (lease: JournalLease) => void
+}
+
+/** How a claimant learns where the log ends: an operator may say that it ends earlier. */
+export type Learn = (folder: SessionFolder, before?: Learned) => Promise<Learned>
+
+/** What a claimant knows of a log. */
+export interface Learned {
+  readonly end: LogEnd
+  readonly recent: RecentBatches
+  /** Recoveries that events of the log tell of. */
+  readonly told: ReadonlySet<string>
+  /** What a record says where an operator, and not the recovery rule, said where the log ends. */
+  readonly decided?: Pick<SessionRecovered, 'reason' | 'evidence'>
 }
 
 /**
@@ -42,68 +53,141 @@ export interface ClaimTerms {
  * header and first batch, then looks. In any other order two writers could both believe that they are the
  * only one.
  *
- * @throws SessionError `NOT_FOUND`, `CORRUPT`, `UNSUPPORTED_FORMAT` before anything is created; `FENCED`.
+ * @throws SessionError `NOT_FOUND`, `LOCKED`, `CORRUPT`, `UNSUPPORTED_FORMAT` before anything is created; `FENCED`.
  */
-export async function claimSession(folder: SessionFolder, terms: ClaimTerms): Promise<JournalLease> {
-  const before = await learnMore(folder)
-  const own = await createNext(folder, before.end.chain.epoch)
+export async function claimSession(
+  folder: SessionFolder,
+  terms: ClaimTerms,
+  learn: Learn = learnFor(terms.receipt),
+): Promise<JournalLease> {
+  const { secret, force = false } = terms
+  const holder = await findHolder(folder)
+  const lock = await SessionLock.take(folder, { secret, force, holder })
   try {
-    const { end, recent, durable } = await learnMore(folder, before)
-    if (end.chain.epoch > own.name.epoch) throw fenced(folder.id, `epoch ${end.chain.epoch} was claimed`)
-    // What is sealed must not be lost in a power cut that the seal survives.
-    await syncSegment(folder.port, join(folder.path, end.segment))
-    const session = sessionIn(end.chain, folder.id)
-    const begun = await begin(own, { session, claim: terms.claim, predecessor: sealOf(end), durable })
-    await own.file.sync()
-    await look(own)
-    return newLease({ own, session, recent, ...begun }, terms)
+    if (holder) await lock.refuseHolder(holder)
+    const before = await learn(folder)
+    const own = await createNext(folder, before.end.chain.epoch)
+    try {
+      return await goOn(own, before, { terms, lock, learn })
+    } catch (error) {
+      await giveUp(own)
+      throw error
+    }
   } catch (error) {
-    await closeAfterFailure(own.file)
+    await lock.release()
     throw error
   }
 }
 
-/** What a claimant knows of a log. */
-interface Learned {
-  readonly end: LogEnd
-  readonly recent: RecentBatches
-  /** The highest seq that a commit says was durable. */
-  readonly durable: number
+/** The newest header that can be read says who may be the holder. */
+async function findHolder(folder: SessionFolder): Promise<SegmentHolder | undefined> {
+  for (const name of segmentsIn(await listNames(folder))) {
+    const found = await findHeaderIn(folder, name)
+    if (found === undefined) continue
+    const { writer, socket } = found.header
+    return { ...writer, ...(socket !== undefined && { socket }) }
+  }
+  return undefined
 }
 
-async function learn(folder: SessionFolder, before?: Learned): Promise<Learned> {
-  const recent = before?.recent ?? new RecentBatches()
-  let durable = before?.durable ?? -1
-  const onBatch = ({ commit, events, before: from, end: to }: LogBatch): void => {
-    if (events.length > 0) recent.add(commit.batchId, { before: from, after: to.tail })
-    durable = commit.durable
+interface Claiming {
+  readonly terms: ClaimTerms
+  readonly lock: SessionLock
+  readonly learn: Learn
+}
+
+async function goOn(
+  own: OwnSegment,
+  before: Learned,
+  { terms, lock, learn }: Claiming,
+): Promise<JournalLease> {
+  const { folder, name } = own
+  const socket = await lock.announce(name.epoch)
+  const learned = await learn(folder, before)
+  const { end, recent, told } = learned
+  if (end.chain.epoch > name.epoch) throw fenced(folder.id, `epoch ${end.chain.epoch} was claimed`)
+  const newest = end.chain.links.at(-1)
+  const recovered = [...(newest ? outstanding(newest, told) : []), ...(await recover(own, learned))]
+  const session: SessionHeader = sessionIn(end.chain, folder.id)
+  const succession = decideSuccession(end)
+  let begun: Begun
+  try {
+    begun = await begin(own, { session, claim: terms.claim, socket, recovered, succession })
+  } catch (error) {
+    if (end.torn) await dropAside(folder, end.torn, name.epoch) // no header names the copy
+    throw error
   }
-  return { end: await readToEnd(folder, onBatch, before?.end), recent, durable }
+  await own.file.sync()
+  for (const name of spentLocks(await look(own), own.name.epoch))
+    await cleanUp(() => folder.port.unlink(join(folder.path, name)))
+  return JournalLease.start({ own, lock, session, recovered, recent, ...begun }, terms)
+}
+
+/** Sets aside what a crash left after the log, before anything goes on without it. */
+async function recover(own: OwnSegment, { end, decided }: Learned): Promise<readonly SessionRecovered[]> {
+  const { torn, durable, tail } = end
+  if (torn === undefined) return []
+  const { segment, offset, sizeBytes } = torn
+  const digest = await setAside(own.folder, torn, own.name.epoch)
+  const where = { segment, offset, sizeBytes, digest }
+  const proof = { lastSeq: tail.seq, durableSeq: durable.seq, evidence: durable.by }
+  return [{ reason: torn.class, ...where, ...proof, ...decided }]
 }
 
 /** How often a log is read anew that others take over while it is read. */
 const readsMax = 3
 
 /** Goes on from what was read before; anew, when somebody who took over has dropped some of that. */
-async function learnMore(folder: SessionFolder, before?: Learned): Promise<Learned> {
-  let known = before
-  for (let reads = 1; ; reads++) {
-    try {
-      return await learn(folder, known)
-    } catch (error) {
-      const isMoved = isSessionError(error) && error.code === 'TAIL_MOVED'
-      if (!isMoved || reads === readsMax) throw error
-      known = undefined
+function learnFor(receipt: Receipted | undefined): Learn {
+  return async (folder, before) => {
+    let known = before
+    for (let reads = 1; ; reads++) {
+      try {
+        return await learnOnce(folder, { known, receipt })
+      } catch (error) {
+        if (!isSessionError(error) || error.code !== 'TAIL_MOVED') throw error
+        if (reads === readsMax) throw fenced(folder.id, 'others kept taking over while it was read')
+        known = undefined
+      }
     }
   }
 }
 
-/** Everything but what is known at release. */
-type Begun = Omit<ConstructorParameters<typeof JournalLease>[0], 'onRelease'>
+interface Terms {
+  readonly known: Learned | undefined
+  readonly receipt: Receipted | undefined
+}
 
-export function newLease(begun: Begun, { onRelease }: ClaimTerms): JournalLease {
-  const lease: JournalLease = new JournalLease({ ...begun, onRelease: () => onRelease(lease) })
-  return lease
+async function learnOnce(folder: SessionFolder, { known, receipt }: Terms): Promise<Learned> {
+  const recent = known?.recent ?? new RecentBatches()
+  const told = new Set(known?.told)
+  const end = await readToEnd(folder, { ...goneTo(known), receipt }, (batch) => note(batch, { recent, told }))
+  if (known === undefined || end.last) return { end, recent, told }
+  // Nothing was added: what was the last batch then, and what was proven, still is.
+  const { last, durable } = known.end
+  return {
+    end: { ...end, ...(last && { last }), ...(durable.seq > end.durable.seq && { durable }) },
+    recent,
+    told,
+  }
+}
+
+/** Where reading goes on: a position, and nothing else that was found with it. */
+function goneTo(known: Learned | undefined): Pick<LogTerms, 'from' | 'known'> {
+  if (known === undefined) return {}
+  const { segment, offset, lines, tail, chain } = known.end
+  return { from: { segment, offset, lines, tail }, known: chain }
+}
+
+/** Remembers what a later append, or recovery, must not repeat. */
+export function note(
+  { commit, events, start, end, segment: _ }: LogBatch,
+  { recent, told }: { recent: RecentBatches; told: Set<string> },
+): void {
+  if (events.length > 0) recent.add(commit.batchId, { before: start.tail, after: end.tail })
+  for (const { type, data } of events) {
+    if (type === 'session/recovered') told.add(nameOf(data as SessionRecovered))
+  }
 }
 
 async function createNext(folder: SessionFolder, epoch: number): Promise<OwnSegment> {
@@ -126,60 +210,7 @@ async function makeDurable(own: OwnSegment): Promise<void> {
     await own.file.sync()
     await own.folder.port.syncFolder(own.folder.path)
   } catch (error) {
-    await closeAfterFailure(own.file)
+    await giveUp(own)
     throw error
   }
-}
-
-function sealOf({ segment, offset, tail }: LogEnd): Predecessor {
-  return { segment, bytes: offset, seq: tail.seq, digest: tail.digest }
-}
-
-interface Beginning {
-  readonly session: SessionHeader
-  readonly claim: Claim
-  /** Absent in a session's first segment. */
-  readonly predecessor?: Predecessor
-  readonly durable: number
-}
-
-/** Writes a segment's header and its first batch, which holds no events. Both are to be synced together. */
-export async function begin(
-  own: OwnSegment,
-  { session, claim, predecessor, durable }: Beginning,
-): Promise<{ salt: string; tail: Tail; offset: number }> {
-  const { port, id } = own.folder
-  const { epoch, rotation } = own.name
-  const salt = port.random(16)
-  const firstSeq = (predecessor?.seq ?? -1) + 1
-  const writer = await writerOf(port, claim)
-  const fields = {
-    format: formatVersion,
-    session,
-    epoch,
-    rotation,
-    firstSeq,
-    salt,
-    writer,
-  } satisfies SegmentHeader
-  const header = sealHeader({ ...fields, ...(predecessor && { predecessor }) })
-  const head = Buffer.from(`${header.text}\n`)
-  // What is born must leave room for what each later claim adds, or nobody could ever resume it.
-  const sizeBytesMax = predecessor ? headerSizeBytesMax : headerSizeBytesMax - claimRoomSizeBytes
-  if (head.length > sizeBytesMax) {
-    throw new SessionError(
-      'INVALID_PAYLOAD',
-      `${id}: a header of ${head.length} bytes, at most ${sizeBytesMax}`,
-    )
-  }
-  const digest = predecessor?.digest ?? header.sum
-  const commit = { from: firstSeq, to: firstSeq - 1, epoch, batchId: port.random(8), durable, digest }
-  const bytes = Buffer.concat([head, sealCommit(commit, salt)])
-  await writeAll(own.file, bytes, 0)
-  return { salt, tail: { seq: firstSeq - 1, digest }, offset: bytes.length }
-}
-
-async function writerOf(port: JournalPort, { incarnation, enabledBy, carry }: Claim): Promise<Writer> {
-  const { pid, host, bootId, startedAt } = await port.identity()
-  return { incarnation, pid, host, bootId, startedAt, enabledBy, ...(carry?.length && { carry }) }
 }

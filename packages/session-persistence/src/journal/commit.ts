@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { openLine, sealLine } from './sealed-line.ts'
 
 /** Bytes that a commit line takes at most, its end included. */
@@ -21,18 +20,21 @@ export function sealCommit({ from, to, epoch, batchId, durable, digest }: Commit
   return Buffer.from(`${sealLine('commit', { from, to, epoch, batchId, durable, digest }, salt).text}\n`)
 }
 
-/** `undefined` unless the line proves itself. */
+/** `undefined` unless the line proves itself. One for each batch of a log that is read, so its guard is plain code. */
 export function parseCommit(line: string, salt: string): Commit | undefined {
-  const opened = openLine('commit', line, salt)
-  const parsed = schema.safeParse(opened?.fields)
-  return parsed.success ? parsed.data : undefined
+  const fields = openLine('commit', line, salt)?.fields
+  return isCommit(fields) ? fields : undefined
 }
 
-const schema = z.object({
-  from: z.int().min(0),
-  to: z.int().min(-1),
-  epoch: z.int().min(1),
-  batchId: z.string(),
-  durable: z.int().min(-1),
-  digest: z.string().regex(/^[0-9a-f]{64}$/),
-})
+function isCommit(fields: unknown): fields is Commit {
+  if (typeof fields !== 'object' || fields === null) return false
+  const { from, to, epoch, batchId, durable, digest } = fields as Partial<Record<keyof Commit, unknown>>
+  const isPlaced = isSeq(from, 0) && isSeq(to, -1) && isSeq(durable, -1) && isSeq(epoch, 1)
+  return (
+    isPlaced && typeof batchId === 'string' && typeof digest === 'string' && /^[0-9a-f]{64}$/.test(digest)
+  )
+}
+
+function isSeq(value: unknown, min: number): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= min
+}

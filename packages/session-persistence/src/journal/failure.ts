@@ -8,11 +8,13 @@ export interface Unfit {
   readonly offset?: number
   readonly line?: number
   readonly intactThrough?: number
+  /** The row of the recovery rule that refuses it. */
+  readonly rule?: string
 }
 
 export function corrupt(
   sessionId: string,
-  { segment, reason, offset, line, intactThrough }: Unfit,
+  { segment, reason, offset, line, intactThrough, rule }: Unfit,
 ): SessionError {
   const where = line === undefined ? segment : `${segment} line ${line} at byte ${offset ?? 0}`
   const intact = intactThrough === undefined ? '' : `; intact through seq ${intactThrough}`
@@ -23,6 +25,7 @@ export function corrupt(
     reason,
     ...details,
     ...(intactThrough !== undefined && { intactThrough }),
+    ...(rule !== undefined && { rule }),
   })
 }
 

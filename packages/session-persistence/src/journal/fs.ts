@@ -3,7 +3,9 @@ import { constants, type BigIntStats } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { thisProcess } from '../process.ts'
+import { networkFsOf } from './fs-kind.ts'
 import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
+import { SocketLocks } from './socket.ts'
 
 const isWindows = process.platform === 'win32'
 
@@ -34,8 +36,11 @@ export const systemPort: JournalPort = {
   now: () => Date.now(),
   random: (sizeBytes) => randomBytes(sizeBytes).toString('hex'),
   pause: async (durationMs) => pause(durationMs),
+  later,
+  networkFs,
   identity: async () => ({ ...thisProcess(), bootId: await readBootId() }),
   hasModes: !isWindows,
+  locks: new SocketLocks({ platform: process.platform, throughDescriptor }),
 }
 
 class SystemFile implements PortFile {
@@ -72,6 +77,12 @@ function toStat(stats: BigIntStats): FileStat {
   return { kind, sizeBytes: Number(stats.size), mode: Number(stats.mode) & 0o777, identity }
 }
 
+function later(delayMs: number, work: () => void): () => void {
+  const timer = setTimeout(work, delayMs)
+  timer.unref()
+  return () => clearTimeout(timer)
+}
+
 async function syncFolder(path: string): Promise<void> {
   // Windows cannot open a folder; its file system keeps names in a journal of its own.
   if (isWindows) return
@@ -80,6 +91,32 @@ async function syncFolder(path: string): Promise<void> {
     await handle.sync()
   } finally {
     await handle.close()
+  }
+}
+
+async function networkFs(path: string): Promise<string | undefined> {
+  // Elsewhere the numbers mean something else, or nothing.
+  return process.platform === 'linux' ? networkFsOf((await fs.statfs(path)).type) : undefined
+}
+
+/** Linux reaches what is in an open folder by a path of a few bytes, however long the folder's own is. */
+async function throughDescriptor<T>(folder: string, work: (path?: string) => Promise<T>): Promise<T> {
+  const handle = await fs.open(folder, constants.O_RDONLY | folderOnly | noFollow)
+  try {
+    const path = `/proc/self/fd/${handle.fd}`
+    return await work((await isThere(path)) ? path : undefined)
+  } finally {
+    await handle.close()
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await fs.stat(path)
+    return true
+  } catch (error) {
+    if (!hasReason(error, 'ENOENT', 'EACCES', 'EPERM', 'ENOTDIR')) throw error
+    return false // this process does not see /proc
   }
 }
 

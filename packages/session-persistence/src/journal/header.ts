@@ -1,13 +1,10 @@
-import type { SessionHeader } from '@tidemark/session-core'
+import type { SessionHeader, SessionRecovered } from '@tidemark/session-core'
 import { z } from 'zod'
 import type { Writer } from '../storage.ts'
 import { openLine, sealLine, type SealedLine } from './sealed-line.ts'
 
 /** The format this version writes, and the newest it reads. */
 export const formatVersion = 1
-
-/** Bytes in a header line. It holds the host's `meta`. */
-export const headerSizeBytesMax = 262_144
 
 /** What a later segment goes on from, and by that seals. */
 export interface Predecessor {
@@ -28,8 +25,21 @@ export interface SegmentHeader {
   /** Keys the sums of this segment's commits, so that lines quoted in an event prove nothing. */
   readonly salt: string
   readonly writer: Writer
+  /** Where whoever asks learns whether the writer lives: a socket in the session's folder. */
+  readonly socket?: string
   /** Absent in the first segment of a session. */
   readonly predecessor?: Predecessor
+  /** Of the first batch, when it was appended in an earlier epoch and nothing proved it durable. */
+  readonly carried?: Carried
+  /** What recoveries found that no event of the log tells yet, oldest first. */
+  readonly recovered?: readonly SessionRecovered[]
+}
+
+/** Where a batch that was written again comes from. */
+export interface Carried {
+  readonly to: number
+  readonly epoch: number
+  readonly writer: Writer
 }
 
 export type ParsedHeader =
@@ -61,6 +71,27 @@ const digest = z.string().regex(/^[0-9a-f]{64}$/)
 
 const anyFormat = z.object({ format: z.int() })
 
+const writer = z.object({
+  incarnation: z.string(),
+  pid: z.int(),
+  host: z.string(),
+  bootId: z.string().nullable(),
+  startedAt: z.number(),
+  enabledBy: z.enum(['config', 'env']),
+  carry: z.array(z.string()).optional(),
+})
+
+const recovered = z.object({
+  reason: z.string(),
+  segment: z.string(),
+  offset: count,
+  sizeBytes: count,
+  digest,
+  lastSeq: seq,
+  durableSeq: seq,
+  evidence: z.string(),
+})
+
 const schema = z.object({
   format: z.literal(formatVersion),
   session: z.object({
@@ -68,20 +99,16 @@ const schema = z.object({
     createdAt: z.number(),
     parent: z.object({ id: z.string(), seq }).optional(),
     forkedAt: z.array(seq).optional(),
+    salvaged: z.object({ id: z.string().min(1), lost: count, unproven: count }).optional(),
     meta: z.custom((value) => typeof value === 'object' && value !== null).optional(),
   }),
   epoch: z.int().min(1),
   rotation: count,
   firstSeq: count,
   salt: z.string().min(1),
-  writer: z.object({
-    incarnation: z.string(),
-    pid: z.int(),
-    host: z.string(),
-    bootId: z.string().nullable(),
-    startedAt: z.number(),
-    enabledBy: z.enum(['config', 'env']),
-    carry: z.array(z.string()).optional(),
-  }),
+  writer,
+  socket: z.string().optional(),
   predecessor: z.object({ segment: z.string(), bytes: count, seq, digest }).optional(),
+  carried: z.object({ to: seq, epoch: z.int().min(1), writer }).optional(),
+  recovered: z.array(recovered).optional(),
 })

@@ -1,135 +1,148 @@
-import { SessionError } from '@tidemark/session-core'
-import type { Writer } from '../storage.ts'
-import { findChain, type Chain, type Link } from './chain.ts'
+import { SessionError, assert } from '@tidemark/session-core'
+import type { Receipted, Rest } from '../storage.ts'
+import { readChain, type ChainEnd, type LogBatch, type LogTerms, type ReadTo } from './chain-reader.ts'
+import { findChain, isUnchanged, type Chain } from './chain.ts'
 import { corrupt } from './failure.ts'
-import type { Predecessor } from './header.ts'
-import { openSegment, readPieces, type SessionFolder } from './segment-file.ts'
-import { SegmentScan, type Position, type ScannedBatch } from './segment-scan.ts'
-
-/** How far a log was read and found whole. */
-export interface ReadTo extends Position {
-  readonly segment: string
-}
-
-/** A batch of a log, and the segment it stands in. */
-export interface LogBatch extends ScannedBatch {
-  readonly epoch: number
-  readonly writer: Writer
-  readonly segment: string
-}
+import {
+  judgeEnd,
+  type Durable,
+  type EndFacts,
+  type EndVerdict,
+  type Proof,
+  type TornClass,
+} from './recover.ts'
+import { openSegment, type SessionFolder } from './segment-file.ts'
+import { readTail } from './tail.ts'
 
 /** Where a log ended when it was read. */
 export interface LogEnd extends ReadTo {
   readonly chain: Chain
+  readonly durable: Durable
+  /** The last batch, when it was among those read. */
+  readonly last?: LogBatch
+  /** What follows it. */
+  readonly torn?: Torn
 }
 
-/** How often an unfinished end is looked at again: beside a living writer it is finished soon. */
+/** The end of a write that nobody was told of. */
+export interface Torn extends Omit<Rest, 'kind'> {
+  readonly class: TornClass
+}
+
+type Refused = EndVerdict & { kind: 'refused' }
+type Judged = Exclude<EndVerdict, Refused>
+
+/** How often an end that is refused is looked at again: beside a living writer it may be whole soon. */
 const looksMax = 3
 const roundsMax = 64
 const pauseMs = 5
 
 /**
- * The batches of a log from `from` on to its end, which is what the generator returns.
+ * The batches of a log on to its end, which is what the generator returns; without one when it stopped at `through`.
+ * The last batch is given out once the folder was listed again: whoever takes over may drop it.
  *
- * @throws SessionError `NOT_FOUND`, `UNSUPPORTED_FORMAT`, `CORRUPT` when anything does not fit, an unfinished
- * end included, and `TAIL_MOVED` when what was read is not in the log any more.
+ * @throws SessionError `NOT_FOUND`, `UNSUPPORTED_FORMAT`, `CORRUPT` when the recovery rule refuses, and `TAIL_MOVED`
+ * when what was read is not in the log any more.
  */
-export async function* readLog(folder: SessionFolder, from?: ReadTo): AsyncGenerator<LogBatch, LogEnd> {
-  let readTo = from
+export async function* readLog(
+  folder: SessionFolder,
+  terms: LogTerms = {},
+): AsyncGenerator<LogBatch, LogEnd | undefined> {
+  let readTo = terms.from
+  let chain = terms.known
   let looks = 0
-  for (let rounds = 1; ; rounds++) {
-    const chain = await findChain(folder)
-    const { end, isClean } = yield* readChain(folder, chain, readTo)
-    if (isClean) return { ...end, chain }
-    looks = end.offset === readTo?.offset ? looks + 1 : 1
-    readTo = end
-    if (looks === looksMax || rounds === roundsMax) throw unfinished(folder, end)
+  for (let rounds = 1; rounds <= roundsMax; rounds++) {
+    chain = await findChain(folder, chain)
+    const { last, end, damage } = yield* readChain(folder, chain, { ...terms, from: readTo })
+    const isThrough = last !== undefined && last.end.tail.seq >= (terms.through ?? Infinity)
+    const verdict = isThrough ? undefined : await judge(folder, { chain, end, last, receipt: terms.receipt })
+    if (await isUnchanged(folder, chain)) {
+      if (verdict?.kind !== 'refused') {
+        const isDurable =
+          last !== undefined && verdict !== undefined && verdict.durable.seq >= last.end.tail.seq
+        if (last) yield { ...last, isDurable }
+        return verdict && endOf(chain, end, { verdict, last })
+      }
+      looks += 1
+      if (looks === looksMax) throw refusal(folder, { end, damage, last }, verdict)
+    }
+    readTo = last ? { ...last.start, segment: last.segment } : end
     await folder.port.pause(pauseMs * looks)
   }
+  throw new SessionError('STORAGE_FAILED', `${folder.id}: others wrote ${roundsMax} times while it was read`)
 }
 
 /** Reads a log to its end, for nothing but that. */
 export async function readToEnd(
   folder: SessionFolder,
+  terms: Omit<LogTerms, 'through'> = {},
   onBatch?: (batch: LogBatch) => void,
-  from?: ReadTo,
 ): Promise<LogEnd> {
-  const log = readLog(folder, from)
-  for (let step = await log.next(); ; step = await log.next()) {
-    if (step.done) return step.value
-    onBatch?.(step.value)
-  }
-}
-
-interface ChainEnd {
-  readonly end: ReadTo
-  readonly isClean: boolean
-}
-
-async function* readChain(
-  folder: SessionFolder,
-  chain: Chain,
-  from?: ReadTo,
-): AsyncGenerator<LogBatch, ChainEnd> {
-  const index = from === undefined ? 0 : chain.links.findIndex(({ name }) => name === from.segment)
-  const links = index === -1 ? [] : chain.links.slice(index)
-  let position: Position | undefined = from
-  let result: ChainEnd | undefined
-  for (const link of links) {
-    result = yield* readLink(folder, link, position ?? link.start)
-    position = undefined
-  }
-  if (result) return result
-  throw dropped(folder)
-}
-
-async function* readLink(
-  folder: SessionFolder,
-  link: Link,
-  from: Position,
-): AsyncGenerator<LogBatch, ChainEnd> {
-  if (link.endBytes < from.offset) throw dropped(folder)
-  const scan = new SegmentScan(link.header, from)
-  const { epoch, writer } = link.header
-  const { file } = await openSegment(folder, link.name)
+  const log = readLog(folder, terms)
   try {
-    for await (const piece of readPieces(file, from.offset, link.endBytes)) {
-      for (const found of scan.push(piece)) {
-        if (found.kind === 'damage')
-          throw corrupt(folder.id, { ...found, segment: link.name, intactThrough: scan.end.tail.seq })
-        yield { ...found, epoch, writer, segment: link.name }
-      }
+    for (let step = await log.next(); ; step = await log.next()) {
+      if (!step.done) onBatch?.(step.value)
+      else if (step.value) return step.value
     }
+  } finally {
+    await log.return(undefined) // closes what is open when `onBatch` throws
+  }
+}
+
+interface Read extends ChainEnd {
+  readonly chain: Chain
+  readonly receipt: Receipted | undefined
+}
+
+async function judge(folder: SessionFolder, { chain, end, last, receipt }: Read): Promise<EndVerdict> {
+  const { links, heads, claimedSeq } = chain
+  const newest = links.at(-1)
+  assert(newest, 'a chain has a newest segment')
+  const { epoch, firstSeq, salt, carried } = newest.header
+  const proofs: Proof[] = heads.map(({ epoch: of, seq }) => ({ source: 'head', epoch: of, seq }))
+  proofs.push({
+    source: 'commit',
+    epoch,
+    seq: Math.max(firstSeq - 1, claimedSeq, last?.commit.durable ?? -1),
+  })
+  if (receipt) proofs.push({ source: 'receipt', seq: receipt.seq })
+  const { file } = await openSegment(folder, newest.name)
+  try {
+    const isFirst = end.offset === newest.start.offset
+    return judgeEnd({
+      end: { seq: end.tail.seq, epoch, ...(isFirst && { firstTo: carried?.to ?? firstSeq - 1 }) },
+      tail: await readTail(file, { from: end.offset, to: newest.endBytes }, { salt, epoch }),
+      proofs,
+      seals: new Map(links.flatMap(({ header, seal }) => (seal ? [[header.epoch, seal.seq]] : []))),
+      ...strictOf(heads, epoch),
+    })
   } finally {
     await file.close()
   }
-  const end = { ...scan.end, segment: link.name }
-  if (link.seal) refuseOtherEnd(folder, link.seal, end)
-  return { end, isClean: scan.isClean }
 }
 
-function refuseOtherEnd({ id }: SessionFolder, seal: Predecessor, end: ReadTo): void {
-  const { seq, digest } = end.tail
-  if (end.offset === seal.bytes && seq === seal.seq && digest === seal.digest) return
-  const reason = `was sealed at byte ${seal.bytes}, seq ${seal.seq}, and does not end there`
-  throw corrupt(id, {
-    segment: end.segment,
-    reason,
-    offset: end.offset,
-    line: end.lines + 1,
-    intactThrough: seq,
-  })
+function strictOf(heads: Chain['heads'], epoch: number): Pick<EndFacts, 'strictSeq'> {
+  const head = heads.find((each) => each.epoch === epoch)
+  return head?.strict ? { strictSeq: head.seq } : {}
 }
 
-/** A batch that was read before its writer was fenced, and that the next writer did not see. */
-function dropped({ id }: SessionFolder): SessionError {
-  return new SessionError('TAIL_MOVED', `${id}: somebody took over, and dropped what was read`, {
-    sessionId: id,
-  })
+function endOf(
+  chain: Chain,
+  end: ReadTo,
+  { verdict, last }: { verdict: Judged; last: LogBatch | undefined },
+): LogEnd {
+  const { durable } = verdict
+  const sizeBytes = (chain.links.at(-1)?.endBytes ?? 0) - end.offset
+  const torn = verdict.kind === 'torn' && {
+    torn: { class: verdict.class, segment: end.segment, offset: end.offset, sizeBytes },
+  }
+  return { ...end, chain, durable, ...(last && { last }), ...torn }
 }
 
-function unfinished({ id }: SessionFolder, end: ReadTo): SessionError {
-  const { segment, offset, lines, tail } = end
-  const reason = 'goes on after the last commit, with a batch that is not whole'
-  return corrupt(id, { segment, reason, offset, line: lines + 1, intactThrough: tail.seq })
+function refusal({ id }: SessionFolder, { end, damage }: ChainEnd, verdict: Refused): SessionError {
+  const { segment, tail } = end
+  const { rule, reason } = verdict
+  const at = { offset: damage?.offset ?? end.offset, line: damage?.line ?? end.lines + 1 }
+  const what = damage && damage.reason !== reason ? `${damage.reason}, and ${reason}` : reason
+  return corrupt(id, { segment, reason: what, ...at, intactThrough: tail.seq, rule })
 }

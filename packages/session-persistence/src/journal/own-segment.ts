@@ -1,15 +1,19 @@
 import { join } from 'node:path'
 import { SessionError } from '@tidemark/session-core'
-import { hasReason, isSystemFailure, type JournalPort, type PortFile } from './port.ts'
+import { HeadFile } from './head.ts'
+import { hasReason, type PortFile } from './port.ts'
 import { createFile } from './private-file.ts'
 import type { SessionFolder } from './segment-file.ts'
 import { highestEpoch, type SegmentName } from './segment-name.ts'
+import { cleanUp, closeAfterFailure } from './writing.ts'
 
 /** The segment that one lease writes. */
 export interface OwnSegment {
   readonly folder: SessionFolder
   readonly name: SegmentName
   readonly file: PortFile
+  /** How far its writer has acknowledged. */
+  readonly head: HeadFile
   /** Of the file itself: a name that leads to another file is not ours any more. */
   readonly identity: string
 }
@@ -17,32 +21,43 @@ export interface OwnSegment {
 /** Listings in one look. */
 const listingsMax = 64
 
-/** Writes that take nothing, over and over, are a disk that is full without saying so. */
-const emptyWritesMax = 3
-
 /** @throws the port's `EEXIST` when the name is taken: the compare-and-swap that claims rest on. */
 export async function createSegment(folder: SessionFolder, name: SegmentName): Promise<OwnSegment> {
   const file = await createFile(folder.port, join(folder.path, name.name))
   try {
-    return { folder, name, file, identity: (await file.stat()).identity }
+    const head = new HeadFile(folder, name.epoch)
+    return { folder, name, file, head, identity: (await file.stat()).identity }
   } catch (error) {
-    await file.close()
+    await closeAfterFailure(file)
     throw error
   }
+}
+
+/** The session's folder has another name from now on; the files in it are the same. */
+export function moved(own: OwnSegment, folder: SessionFolder): OwnSegment {
+  own.head.movedTo(folder)
+  return { ...own, folder }
+}
+
+/** Lets go of a segment on the way out of a failure, which is the one to report. */
+export async function giveUp({ file, head }: OwnSegment): Promise<void> {
+  await closeAfterFailure(file)
+  await cleanUp(() => head.close())
 }
 
 /**
  * Whether this segment may still speak for its session. It may not when a later epoch exists, or when its
  * name is gone or leads to another file. Lists until two listings agree, since a folder is not read at one
- * moment.
+ * moment, and gives the names.
  *
  * @throws SessionError `FENCED`.
  */
-export async function look(own: OwnSegment): Promise<void> {
+export async function look(own: OwnSegment): Promise<readonly string[]> {
   let before: string | undefined
   for (let listings = 0; listings < listingsMax; listings++) {
-    const now = (await glance(own)).join('/')
-    if (now === before) return
+    const names = await glance(own)
+    const now = names.join('/')
+    if (now === before) return names
     before = now
   }
   throw new SessionError(
@@ -71,44 +86,5 @@ async function orFenced<T>({ id }: SessionFolder, work: () => Promise<T>): Promi
   } catch (error) {
     if (hasReason(error, 'ENOENT', 'ENOTDIR')) throw fenced(id, 'its files were removed')
     throw error
-  }
-}
-
-/** Writes all of the bytes: one write may take fewer than it was given, without an error. */
-export async function writeAll(file: PortFile, bytes: Uint8Array, offset: number): Promise<void> {
-  let written = 0
-  for (let empty = 0; written < bytes.length;) {
-    const countBytes = await file.write(bytes.subarray(written), offset + written)
-    written += countBytes
-    empty = countBytes === 0 ? empty + 1 : 0
-    if (empty < emptyWritesMax) continue
-    throw new SessionError(
-      'STORAGE_FAILED',
-      `the medium took ${written} of ${bytes.length} bytes, and no more`,
-    )
-  }
-}
-
-/** Closes a file on the way out of a failure, which is the one to report. */
-export async function closeAfterFailure(file: PortFile): Promise<void> {
-  await cleanUp(() => file.close())
-}
-
-/** Does what can be done without: what the system refuses here is not reported. */
-export async function cleanUp(work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if (!isSystemFailure(error)) throw error
-  }
-}
-
-/** Makes a segment durable that somebody else wrote, before it is sealed. */
-export async function syncSegment(port: JournalPort, path: string): Promise<void> {
-  const file = await port.open(path, 'read')
-  try {
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }

@@ -23,10 +23,41 @@ export interface JournalPort {
   /** Hexadecimal digits, two for each byte. */
   random(sizeBytes: number): string
   pause(durationMs: number): Promise<void>
+  /** Runs work once, unless it is called off before. Does not keep the process alive. */
+  later(delayMs: number, work: () => void): () => void
   identity(): Promise<ProcessIdentity & { readonly bootId: string | null }>
   /** Whether the file system keeps modes: nothing is asked of them where it does not. */
   readonly hasModes: boolean
+  /** The kind of the file system at a path, if other machines may share it. */
+  networkFs(path: string): Promise<string | undefined>
+  /** Absent where nothing tells whether a writer lives; then the epochs alone keep writers apart. */
+  readonly locks?: LockPort
 }
+
+/** Names that the kernel frees when their holder dies, and keeps while it is stopped. */
+export interface LockPort {
+  /** Holds a name; everybody who asks for it is greeted. */
+  hold(address: LockAddress, greeting: string): Promise<HoldOutcome>
+  /** Whether anybody holds a name. */
+  ask(address: LockAddress): Promise<LockAnswer>
+}
+
+/** `machine`: a name known all over this machine. `folder`: a name in a folder, seen wherever the folder is. */
+export type LockAddress =
+  | { readonly kind: 'machine'; readonly name: string }
+  | { readonly kind: 'folder'; readonly path: string; readonly name: string }
+
+/** `unsupported`: this system has no such names. */
+export type HoldOutcome =
+  | { readonly kind: 'held'; readonly release: () => Promise<void> }
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'unsupported' }
+
+/** `held` without a greeting: its holder is stopped, or does not speak in time. */
+export type LockAnswer =
+  | { readonly kind: 'free' }
+  | { readonly kind: 'held'; readonly greeting?: string }
+  | { readonly kind: 'unsupported' }
 
 export interface PortFile {
   /** Returns the bytes read; 0 at the end. */

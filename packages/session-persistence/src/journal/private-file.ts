@@ -25,6 +25,7 @@ export async function openFile(port: JournalPort, path: string): Promise<{ file:
     const stat = await file.stat()
     if (stat.kind !== 'file')
       throw new SessionError('STORAGE_FAILED', `a ${stat.kind} stands where a file must be`)
+    if (port.hasModes) refuseWritable(stat, 'a file of the journal')
     return { file, stat }
   } catch (error) {
     await file.close()
@@ -57,12 +58,20 @@ export async function ensureFolder(port: JournalPort, path: string): Promise<voi
 export async function refuseOpenFolder(port: JournalPort, path: string): Promise<void> {
   const { kind, mode } = await port.stat(path)
   if (kind !== 'folder') throw new SessionError('STORAGE_FAILED', 'the root of the journal is not a folder')
-  if (!port.hasModes || (mode & writableByOthers) === 0) return
-  throw new SessionError(
-    'STORAGE_FAILED',
-    `others can write to the root of the journal (mode ${mode.toString(8)})`,
-    { mode },
-  )
+  if (port.hasModes) refuseWritable({ mode }, 'the root of the journal')
+}
+
+/** What others can write to, they can forge. @throws SessionError `STORAGE_FAILED`. */
+export function refuseWritable({ mode }: Pick<FileStat, 'mode'>, what: string): void {
+  if ((mode & writableByOthers) === 0) return
+  const message = `others can write to ${what} (mode ${mode.toString(8)})`
+  throw new SessionError('STORAGE_FAILED', message, { mode })
+}
+
+/** The path, or the nearest of its parents that is there. */
+export async function nearest(port: JournalPort, path: string): Promise<string> {
+  if (await exists(port, path)) return path
+  return nearest(port, dirname(path))
 }
 
 export async function exists(port: JournalPort, path: string): Promise<boolean> {

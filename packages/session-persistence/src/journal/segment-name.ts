@@ -29,6 +29,12 @@ export function segmentsIn(names: readonly string[]): SegmentName[] {
   return segments.sort((a, b) => b.epoch - a.epoch || b.rotation - a.rotation)
 }
 
+/** The epochs that have a durable head, newest first. */
+export function epochsOfHeads(names: readonly string[]): number[] {
+  const epochs = names.filter((name) => name.startsWith('head-')).map((name) => epochOf(parseName(name)))
+  return epochs.sort((a, b) => b - a)
+}
+
 /** The highest epoch that any name uses, 0 when none does. */
 export function highestEpoch(names: readonly string[]): number {
   return names.reduce((highest, name) => Math.max(highest, epochOf(parseName(name))), 0)

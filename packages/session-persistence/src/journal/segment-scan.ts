@@ -4,9 +4,7 @@ import { parseJson } from '../json-text.ts'
 import type { Tail } from '../storage.ts'
 import { commitSizeBytesMax, parseCommit, type Commit } from './commit.ts'
 import type { SegmentHeader } from './header.ts'
-
-/** Bytes in one batch, its commit line included. */
-export const batchSizeBytesMax = 8_388_608
+import { batchSizeBytesMax } from './size.ts'
 
 /** A place between two batches of a segment, and where the log stands there. */
 export interface Position {
@@ -21,7 +19,7 @@ export interface ScannedBatch {
   readonly kind: 'batch'
   readonly commit: Commit
   readonly events: readonly AnySessionEvent[]
-  readonly before: Tail
+  readonly start: Position
   readonly end: Position
 }
 
@@ -113,7 +111,9 @@ export class SegmentScan {
       line.bytes.length <= commitSizeBytesMax ? parseCommit(text(line), this.header.salt) : undefined
     if (commit === undefined) return this.damage('is a commit whose sum is wrong', line.offset)
     const isNext = commit.from === tail.seq + 1 && commit.to === tail.seq + this.batch.length
-    if (!isNext || commit.epoch !== this.header.epoch || commit.durable >= commit.from) {
+    // Only what a session is born with is durable before anybody can see it.
+    const isBorn = this.header.predecessor === undefined && commit.durable === commit.to
+    if (!isNext || commit.epoch !== this.header.epoch || (commit.durable >= commit.from && !isBorn)) {
       return this.damage(
         `commits seq ${commit.from} to ${commit.to} of epoch ${commit.epoch}, out of place`,
         line.offset,
@@ -132,11 +132,11 @@ export class SegmentScan {
   }
 
   private give(commit: Commit, events: readonly AnySessionEvent[]): ScannedBatch {
-    const before = this.position.tail
-    const lines = this.position.lines + this.batch.length + 1
+    const start = this.position
+    const lines = start.lines + this.batch.length + 1
     this.position = { offset: this.pushed, lines, tail: { seq: commit.to, digest: commit.digest } }
     this.batch = []
-    return { kind: 'batch', commit, events, before, end: this.position }
+    return { kind: 'batch', commit, events, start, end: this.position }
   }
 
   private damage(reason: string, offset: number): Damage {

@@ -1,25 +1,33 @@
 import { join, resolve } from 'node:path'
-import { SessionError, isSessionError, refuseId, type SessionHeader } from '@tidemark/session-core'
-import { encodeEvent, type EncodedEvent } from '../encoded-event.ts'
+import { SessionError, refuseId, type SessionHeader, type SessionRecovered } from '@tidemark/session-core'
 import { pageOf, type SummaryPage } from '../summary.ts'
 import type * as seam from '../storage.ts'
 import { unknownSession } from '../unknown-session.ts'
 import { batchesOf, bearSession, type Birth } from './birth.ts'
 import { findChain, sessionIn } from './chain.ts'
-import { claimSession } from './claim.ts'
-import { failure, guarded } from './failure.ts'
+import { claimSession, type ClaimTerms } from './claim.ts'
+import { guarded } from './failure.ts'
 import { folderName, passingPrefixes } from './folder-name.ts'
-import { journalCapabilities, type JournalLease } from './lease.ts'
-import { readLog, readToEnd } from './log-reader.ts'
+import { journalCapabilities, type Durability, type JournalLease } from './lease.ts'
 import { hasReason, type JournalPort } from './port.ts'
+import { exists, nearest } from './private-file.ts'
+import { removeFolder } from './removal.ts'
+import { repairSession } from './repair.ts'
+import { salvageSession } from './salvage.ts'
 import type { SessionFolder } from './segment-file.ts'
-import { findStore, openStore, type Store } from './store.ts'
+import { findStore, openStore, settleStore, type Store } from './store.ts'
+import { inherited, storedBatches } from './stored-batches.ts'
 import { Survey } from './survey.ts'
+import { verifySession } from './verify.ts'
 
 export interface JournalOptions {
   /** The folder that holds everything. Created, with its parents, at the first session. */
   readonly root: string
   readonly port: JournalPort
+  /** Default: `lazy`. */
+  readonly durability?: Durability | undefined
+  /** Lets the journal write where other machines may write too. Default: false. */
+  readonly allowNetworkFs?: boolean | undefined
 }
 
 /**
@@ -34,41 +42,44 @@ export class JournalStorage implements seam.SessionStorage {
   private readonly port: JournalPort
   private readonly leases = new Set<JournalLease>()
   private readonly survey = new Survey()
+  private isSettled = false
   private isClosed = false
 
-  constructor({ root, port }: JournalOptions) {
-    this.root = resolve(root)
-    this.port = port
+  constructor(private readonly options: JournalOptions) {
+    this.root = resolve(options.root)
+    this.port = options.port
   }
 
   create(session: SessionHeader, { claim, seed = [] }: seam.CreateTerms): Promise<seam.Lease> {
     return this.perform('creating a session', session.id, async () => {
-      const store = await openStore(this.port, this.root)
+      const store = await this.open()
       return this.bear(store, { session, batches: eachOf(batchesOf(session.id, seed)) }, claim)
     })
   }
 
-  acquire(id: string, { claim }: seam.AcquireTerms): Promise<seam.Lease> {
+  acquire(id: string, { claim, force, receipt }: seam.AcquireTerms): Promise<seam.Lease> {
     return this.perform('claiming a session', id, async () => {
-      const folder = await this.folderOf(id)
-      return this.keep(await claimSession(folder, { claim, onRelease: (lease) => this.leases.delete(lease) }))
+      const { folder, secret } = await this.findToWrite(id)
+      return this.keep(await claimSession(folder, { ...this.terms(secret, claim), force, receipt }))
     })
   }
 
-  read(id: string, { from = 0 }: seam.ReadTerms = {}): Promise<seam.StoredLog> {
+  read(id: string, terms: seam.ReadTerms = {}): Promise<seam.StoredLog> {
     return this.perform('reading a session', id, async () => {
-      const folder = await this.folderOf(id)
+      const { folder, secret } = await this.find(id)
       const header = sessionIn(await findChain(folder), id)
-      return { header, batches: storedBatches(folder, from) }
+      let rest: seam.Rest | undefined
+      const onRest = (found: seam.Rest): void => void (rest = found)
+      return { header, batches: storedBatches(folder, { ...terms, secret, onRest }), rest: () => rest }
     })
   }
 
   fork({ id, through }: seam.ForkSource, session: SessionHeader, claim: seam.Claim): Promise<seam.Lease> {
     return this.perform('forking a session', session.id, async () => {
       refuseId(id)
-      const source = await this.folderOf(id)
-      const store = await openStore(this.port, this.root)
-      return this.bear(store, { session, batches: inherited(source, through) }, claim)
+      const { folder } = await this.find(id)
+      const store = await this.open()
+      return this.bear(store, { session, batches: inherited(folder, through) }, claim)
     })
   }
 
@@ -82,8 +93,8 @@ export class JournalStorage implements seam.SessionStorage {
 
   remove(id: string): Promise<void> {
     return this.perform('removing a session', id, async () => {
-      const { port, path } = await this.folderOf(id)
-      const { sessionsPath } = await openStore(port, this.root)
+      const { folder, sessionsPath } = await this.findToWrite(id)
+      const { port, path } = folder
       const aside = join(sessionsPath, `${passingPrefixes.removing}${port.random(8)}`)
       try {
         await port.rename(path, aside)
@@ -91,29 +102,26 @@ export class JournalStorage implements seam.SessionStorage {
         throw hasReason(error, 'ENOENT') ? unknownSession(id) : error
       }
       await port.syncFolder(sessionsPath)
-      for (const name of await port.readdir(aside)) await port.unlink(join(aside, name))
-      await port.rmdir(aside)
+      await removeFolder(port, aside)
     })
   }
 
   verify(id: string): Promise<seam.Verdict> {
     return this.perform('verifying a session', id, async () => {
-      const folder = await this.folderOf(id)
-      try {
-        const { tail } = await readToEnd(folder)
-        return { kind: 'intact', tail }
-      } catch (error) {
-        if (!isSessionError(error) || error.code === 'NOT_FOUND') throw error
-        const { code, message, details } = error
-        const { intactThrough } = details
-        return {
-          kind: 'damaged',
-          code,
-          reason: message,
-          ...(intactThrough !== undefined && { intactThrough }),
-        }
-      }
+      const { folder, secret } = await this.find(id)
+      return verifySession(folder, secret)
     })
+  }
+
+  repair(id: string, { claim, acceptLossAfter, force }: seam.RepairTerms): Promise<SessionRecovered> {
+    return this.perform('repairing a session', id, async () => {
+      const { folder, secret } = await this.findToWrite(id)
+      return repairSession(folder, acceptLossAfter, { ...this.terms(secret, claim), force })
+    })
+  }
+
+  salvage(id: string): Promise<seam.SalvagedLog> {
+    return this.perform('salvaging a session', id, async () => salvageSession((await this.find(id)).folder))
   }
 
   async close(): Promise<void> {
@@ -123,9 +131,46 @@ export class JournalStorage implements seam.SessionStorage {
   }
 
   private async bear(store: Store, birth: Birth, claim: seam.Claim): Promise<seam.Lease> {
-    return this.keep(
-      await bearSession(store, birth, { claim, onRelease: (lease) => this.leases.delete(lease) }),
-    )
+    return this.keep(await bearSession(store, birth, this.terms(store.secret, claim)))
+  }
+
+  private terms(secret: string, claim: seam.Claim): ClaimTerms {
+    const { durability = 'lazy' } = this.options
+    return { claim, secret, durability, onRelease: (lease) => this.leases.delete(lease) }
+  }
+
+  /** Opens the store to write to it. */
+  private async open(): Promise<Store> {
+    await this.refuseNetwork(await nearest(this.port, this.root))
+    const store = await openStore(this.port, this.root)
+    await this.settle(store)
+    return store
+  }
+
+  /** Finds a session to write to it, and makes the names durable that lead to it. */
+  private async findToWrite(id: string): Promise<Store & { readonly folder: SessionFolder }> {
+    const found = await this.find(id)
+    if (!(await exists(this.port, found.folder.path))) throw unknownSession(id)
+    await this.refuseNetwork(found.folder.path)
+    await this.settle(found)
+    await this.port.syncFolder(found.sessionsPath)
+    return found
+  }
+
+  /** Once is enough: names that are durable stay so. */
+  private async settle(store: Store): Promise<void> {
+    if (this.isSettled) return
+    await settleStore(store)
+    this.isSettled = true
+  }
+
+  /** @throws SessionError `STORAGE_FAILED` where neither locks nor syncs hold what they promise. */
+  private async refuseNetwork(path: string): Promise<void> {
+    if (this.options.allowNetworkFs) return
+    const reason = await this.port.networkFs(path)
+    if (reason === undefined) return
+    const message = `the journal's root is on ${reason}, a network file system; nothing was changed`
+    throw new SessionError('STORAGE_FAILED', message, { reason })
   }
 
   /** A lease that was taken while the storage closed is of no use to anybody. */
@@ -136,10 +181,10 @@ export class JournalStorage implements seam.SessionStorage {
     throw closed()
   }
 
-  private async folderOf(id: string): Promise<SessionFolder> {
+  private async find(id: string): Promise<Store & { readonly folder: SessionFolder }> {
     const store = await findStore(this.port, this.root)
     if (store === undefined) throw unknownSession(id)
-    return { port: store.port, id, path: join(store.sessionsPath, folderName(id)) }
+    return { ...store, folder: { port: store.port, id, path: join(store.sessionsPath, folderName(id)) } }
   }
 
   private async perform<T>(what: string, id: string, work: () => Promise<T>): Promise<T> {
@@ -151,33 +196,6 @@ export class JournalStorage implements seam.SessionStorage {
   private refuseClosed(): void {
     if (this.isClosed) throw closed()
   }
-}
-
-async function* storedBatches(folder: SessionFolder, from: number): AsyncGenerator<seam.StoredBatch, void> {
-  try {
-    for await (const { epoch, writer, events, end } of readLog(folder)) {
-      yield { epoch, writer, events: events.filter(({ seq }) => seq >= from), tail: end.tail }
-    }
-  } catch (error) {
-    throw failure('reading a session', error)
-  }
-}
-
-/** What a fork begins with. @throws SessionError `INVALID_SEQ` when the source ends earlier. */
-async function* inherited(
-  source: SessionFolder,
-  through: number,
-): AsyncGenerator<readonly EncodedEvent[], void> {
-  let lastSeq = -1
-  for await (const { events } of readLog(source)) {
-    const batch = events.filter(({ seq }) => seq <= through)
-    if (batch.length > 0) yield batch.map(encodeEvent)
-    lastSeq = batch.at(-1)?.seq ?? lastSeq
-  }
-  if (lastSeq === through) return
-  throw new SessionError('INVALID_SEQ', `${source.id}: ends at seq ${lastSeq}, before ${through}`, {
-    intactThrough: lastSeq,
-  })
 }
 
 async function* eachOf<T>(items: Iterable<T>): AsyncGenerator<T, void> {

@@ -3,24 +3,29 @@ import { SessionError } from '@tidemark/session-core'
 import { z } from 'zod'
 import { corrupt } from './failure.ts'
 import { formatVersion } from './header.ts'
-import { cleanUp, closeAfterFailure, writeAll } from './own-segment.ts'
 import { passingPrefixes } from './folder-name.ts'
 import { hasReason, type JournalPort } from './port.ts'
-import { createFile, ensureFolder, openFile, refuseOpenFolder } from './private-file.ts'
+import { createFile, ensureFolder, exists, openFile, refuseOpenFolder } from './private-file.ts'
 import { openLine, sealLine } from './sealed-line.ts'
 import { readPieces } from './segment-file.ts'
+import { cleanUp, closeAfterFailure, writeAll } from './writing.ts'
 
 /** A journal's root, opened. */
 export interface Store {
   readonly port: JournalPort
   readonly sessionsPath: string
+  /** For names that only users of this store can guess. */
+  readonly secret: string
 }
 
 const fileName = 'store.json'
 const fileSizeBytesMax = 4_096
 
-/** How writers keep each other out: by epochs alone. Another way needs programs that know it. */
-const lockProtocol = 'epoch'
+/**
+ * How writers keep each other out: by epochs, and by sockets that tell whether a writer lives. A program that knew the
+ * epochs only would take over from writers that live.
+ */
+const lockProtocol = 'socket'
 
 /** Opens a root to read from it: `undefined` when nothing was ever written there. Creates nothing. */
 export async function findStore(port: JournalPort, root: string): Promise<Store | undefined> {
@@ -32,7 +37,12 @@ export async function findStore(port: JournalPort, root: string): Promise<Store 
     return undefined // nobody has written yet
   }
   await refuseOpenFolder(port, path)
-  return (await readStoreFile(port, path)) ? { port, sessionsPath: join(path, 'sessions') } : undefined
+  const sessionsPath = join(path, 'sessions')
+  const secret = await readSecret(port, path)
+  if (secret !== undefined) return { port, sessionsPath, secret }
+  // It is durable before there is a place for sessions.
+  if (await exists(port, sessionsPath)) throw corrupt('store', { segment: fileName, reason: 'is missing' })
+  return undefined
 }
 
 /**
@@ -56,9 +66,10 @@ export async function openStore(port: JournalPort, root: string): Promise<Store>
   return store
 }
 
-async function readStoreFile(port: JournalPort, root: string): Promise<boolean> {
+/** The secret in the store's file; `undefined` when there is no such file. */
+async function readSecret(port: JournalPort, root: string): Promise<string | undefined> {
   const text = await readSmallFile(port, join(root, fileName))
-  if (text === undefined) return false
+  if (text === undefined) return undefined
   const fields = openLine('store', text.replace(/\n$/, ''))?.fields
   const version = anyFormat.safeParse(fields)
   if (version.success && version.data.format > formatVersion)
@@ -66,7 +77,23 @@ async function readStoreFile(port: JournalPort, root: string): Promise<boolean> 
   const parsed = schema.safeParse(fields)
   if (!parsed.success) throw corrupt('store', { segment: fileName, reason: 'does not prove itself' })
   if (parsed.data.lock !== lockProtocol) throw unsupported(`lock protocol ${parsed.data.lock}`)
-  return true
+  return parsed.data.secret
+}
+
+/**
+ * Makes the names durable that lead to the store: whoever created them may have died before. Folders that were there
+ * before the store may not be ours to sync, and need not be.
+ */
+export async function settleStore({ port, sessionsPath }: Store): Promise<void> {
+  const root = dirname(sessionsPath)
+  await port.syncFolder(root)
+  for (let path = root; path !== dirname(path); path = dirname(path)) {
+    try {
+      await port.syncFolder(dirname(path))
+    } catch (error) {
+      if (!hasReason(error, 'EACCES', 'EPERM')) throw error // it was there before the store
+    }
+  }
 }
 
 async function readSmallFile(port: JournalPort, path: string): Promise<string | undefined> {
@@ -129,7 +156,6 @@ const anyFormat = z.object({ format: z.int() })
 const schema = z.object({
   format: z.literal(formatVersion),
   id: z.string().min(1),
-  /** For names that only users of this store can guess. */
   secret: z.string().min(1),
   lock: z.string(),
   createdAt: z.number(),

@@ -6,8 +6,9 @@ import { failure } from './failure.ts'
 import { folderName, idIn, passingPrefixes } from './folder-name.ts'
 import { readToEnd } from './log-reader.ts'
 import { hasReason } from './port.ts'
-import { findIdIn, type SessionFolder } from './segment-file.ts'
+import type { SessionFolder } from './segment-file.ts'
 import { segmentsIn } from './segment-name.ts'
+import { findHeaderIn } from './segment-start.ts'
 import type { Store } from './store.ts'
 
 /** Sessions that are read at the same time. */
@@ -83,7 +84,7 @@ async function signatureOf(folder: SessionFolder): Promise<string> {
 
 async function summarizeLog(folder: SessionFolder): Promise<SessionSummary> {
   let activity: Activity = noActivity
-  const { chain } = await readToEnd(folder, ({ events }) => {
+  const { chain } = await readToEnd(folder, {}, ({ events }) => {
     activity = events.reduce(foldActivity, activity)
   })
   return summaryOf(sessionIn(chain, folder.id), activity)
@@ -92,7 +93,7 @@ async function summarizeLog(folder: SessionFolder): Promise<SessionSummary> {
 /** The id of a session whose folder's name is too short for it; the name itself where no header tells. */
 async function findId(folder: SessionFolder, name: string): Promise<string> {
   for (const segment of segmentsIn(await listNames(folder))) {
-    const id = await findIdIn(folder, segment)
+    const id = (await findHeaderIn(folder, segment))?.header.session.id
     if (id !== undefined && folderName(id) === name) return id
   }
   return name

@@ -6,7 +6,7 @@ import type * as seam from '../storage.ts'
 import { unknownSession } from '../unknown-session.ts'
 import { foldActivity, noActivity, pageOf, summaryOf, type SummaryPage } from '../summary.ts'
 import { MemoryLease, memoryCapabilities } from './lease.ts'
-import { batchOf, tailOf, type MemoryBatch, type MemoryLog } from './log.ts'
+import { batchOf, refuseUnheld, tailOf, type MemoryBatch, type MemoryLog } from './log.ts'
 
 /**
  * Sessions that last as long as this object: for tests, and for hosts that want sessions without files. It
@@ -22,15 +22,23 @@ export class MemoryStorage implements seam.SessionStorage {
     return this.bear(header, claim, [...seed])
   }
 
-  async acquire(id: string, { claim }: seam.AcquireTerms): Promise<seam.Lease> {
+  async acquire(id: string, { claim, receipt }: seam.AcquireTerms): Promise<seam.Lease> {
     const log = this.log(id)
+    refuseUnheld(log, receipt)
     log.epoch += 1
     return new MemoryLease(log, claim, () => this.logs.get(id) === log && !this.isClosed)
   }
 
-  async read(id: string, { from = 0 }: seam.ReadTerms = {}): Promise<seam.StoredLog> {
-    const { header, batches } = this.log(id)
-    return { header, batches: decoded([...batches], from) }
+  async read(
+    id: string,
+    { from = 0, through = Infinity, receipt }: seam.ReadTerms = {},
+  ): Promise<seam.StoredLog> {
+    const log = this.log(id)
+    refuseUnheld(log, receipt && receipt.seq <= through ? receipt : undefined)
+    const batches = log.batches.filter(
+      ({ texts, tail }) => tail.seq - texts.length < through || tail.seq <= through,
+    )
+    return { header: log.header, batches: decoded(batches, { from, through }) }
   }
 
   async fork(
@@ -65,7 +73,8 @@ export class MemoryStorage implements seam.SessionStorage {
   }
 
   async verify(id: string): Promise<seam.Verdict> {
-    return { kind: 'intact', tail: tailOf(this.log(id)) }
+    const tail = tailOf(this.log(id))
+    return { kind: 'intact', tail, durable: tail.seq }
   }
 
   async close(): Promise<void> {
@@ -108,10 +117,12 @@ export class MemoryStorage implements seam.SessionStorage {
 
 async function* decoded(
   batches: readonly MemoryBatch[],
-  from: number,
+  { from, through }: { from: number; through: number },
 ): AsyncGenerator<seam.StoredBatch, void> {
   for (const { epoch, writer, texts, tail } of batches) {
-    yield { epoch, writer, events: texts.map(decodeEvent).filter(({ seq }) => seq >= from), tail }
+    const events = texts.map(decodeEvent).filter(({ seq }) => seq >= from && seq <= through)
+    // What it acknowledges it holds: there is no medium that could have less.
+    yield { epoch, writer, events, tail, isDurable: true }
   }
 }
 

@@ -1,0 +1,153 @@
+import { SessionError } from '@tidemark/session-core'
+import type { Receipted, Writer } from '../storage.ts'
+import type { Chain, Link } from './chain.ts'
+import { corrupt } from './failure.ts'
+import type { Predecessor } from './header.ts'
+import { openSegment, readPieces, type SessionFolder } from './segment-file.ts'
+import { SegmentScan, type Damage, type Position, type ScannedBatch } from './segment-scan.ts'
+
+/** How far a log was read and found whole. */
+export interface ReadTo extends Position {
+  readonly segment: string
+}
+
+/** A batch of a log, and the segment it stands in. */
+export interface LogBatch extends ScannedBatch {
+  readonly epoch: number
+  readonly writer: Writer
+  readonly segment: string
+  /** Whether anything proves that it was on stable storage. */
+  readonly isDurable: boolean
+}
+
+export interface LogTerms {
+  readonly from?: ReadTo | undefined
+  /** The chain as it was a moment ago. */
+  readonly known?: Chain | undefined
+  /** The last seq wanted: what follows is not judged. */
+  readonly through?: number | undefined
+  /** What somebody was told is durable. */
+  readonly receipt?: Receipted | undefined
+}
+
+/** Reads one chain up to `through`, whatever follows, or to its last whole batch. */
+export async function readChainThrough(
+  folder: SessionFolder,
+  { chain, through }: { chain: Chain; through: number },
+  onBatch: (batch: LogBatch) => void,
+): Promise<ChainEnd> {
+  const batches = readChain(folder, chain, { through })
+  for (let step = await batches.next(); ; step = await batches.next()) {
+    if (!step.done) {
+      onBatch(step.value)
+      continue
+    }
+    if (step.value.last) onBatch(step.value.last)
+    return step.value
+  }
+}
+
+export interface ChainEnd {
+  readonly end: ReadTo
+  /** Read, and not given out yet. */
+  readonly last: LogBatch | undefined
+  /** The first bytes after that end which do not fit. */
+  readonly damage?: Damage | undefined
+}
+
+interface Reading extends LogTerms {
+  /** Contents that the log must hold. */
+  readonly marks: readonly Receipted[]
+  readonly held: { last?: LogBatch; damage?: Damage }
+}
+
+/** The batches of one chain, but for the last one, which comes with the end. */
+export async function* readChain(
+  folder: SessionFolder,
+  { links, heads }: Chain,
+  terms: LogTerms,
+): AsyncGenerator<LogBatch, ChainEnd> {
+  const { from, through = Infinity, receipt } = terms
+  const index = from === undefined ? 0 : links.findIndex(({ name }) => name === from.segment)
+  const held: Reading['held'] = {}
+  const marks = receipt ? [receipt, ...heads] : heads
+  let end: ReadTo | undefined
+  for (const link of index === -1 ? [] : links.slice(index)) {
+    const start = link.name === from?.segment ? from : link.start
+    end = yield* readLink(folder, link, { ...terms, marks, held, from: { ...start, segment: link.name } })
+    if ((held.last?.end.tail.seq ?? -Infinity) >= through) break
+  }
+  if (end) return { end, last: held.last, damage: held.damage }
+  throw dropped(folder)
+}
+
+async function* readLink(
+  folder: SessionFolder,
+  link: Link,
+  { from = { ...link.start, segment: link.name }, through = Infinity, marks, held }: Reading,
+): AsyncGenerator<LogBatch, ReadTo> {
+  if (link.endBytes < from.offset) throw dropped(folder)
+  const { name: segment, header } = link
+  const scan = new SegmentScan(header, from)
+  const { file } = await openSegment(folder, segment)
+  try {
+    for await (const found of scannedIn(scan, readPieces(file, from.offset, link.endBytes))) {
+      if (found.kind === 'damage') {
+        held.damage = found
+        if (link.seal === undefined) break // judged as what follows the last whole batch
+        throw corrupt(folder.id, { ...found, segment, intactThrough: scan.end.tail.seq, rule: 'R1' })
+      }
+      if (held.last) yield held.last // another one was written after it
+      // A batch that was written again tells who appended it.
+      const { epoch, writer } = found.start.offset === link.start.offset ? (header.carried ?? header) : header
+      held.last = { ...found, epoch, writer, segment, isDurable: true }
+      refuseOther(folder, marks, held.last)
+      if (found.end.tail.seq >= through) return { ...found.end, segment }
+    }
+  } finally {
+    await file.close()
+  }
+  const end = { ...scan.end, segment }
+  if (link.seal) refuseOtherEnd(folder, link.seal, end)
+  return end
+}
+
+async function* scannedIn(
+  scan: SegmentScan,
+  pieces: AsyncIterable<Buffer>,
+): AsyncGenerator<ScannedBatch | Damage, void> {
+  for await (const piece of pieces) yield* scan.push(piece)
+}
+
+function refuseOtherEnd({ id }: SessionFolder, seal: Predecessor, end: ReadTo): void {
+  const { seq, digest } = end.tail
+  if (end.offset === seal.bytes && seq === seal.seq && digest === seal.digest) return
+  const reason = `was sealed at byte ${seal.bytes}, seq ${seal.seq}, and does not end there`
+  throw corrupt(id, {
+    segment: end.segment,
+    reason,
+    offset: end.offset,
+    line: end.lines + 1,
+    intactThrough: seq,
+    rule: 'R2',
+  })
+}
+
+/** Receipts and heads name the whole content up to their seq. */
+function refuseOther(
+  { id }: SessionFolder,
+  marks: readonly Receipted[],
+  { segment, start, end }: LogBatch,
+): void {
+  const { seq, digest } = end.tail
+  if (marks.every((mark) => mark.seq !== seq || (mark.digest ?? digest) === digest)) return
+  const reason = `holds another history up to seq ${seq} than a receipt or head says`
+  throw corrupt(id, { segment, reason, offset: start.offset, line: start.lines + 1, rule: 'R3' })
+}
+
+/** A batch that was read before its writer was fenced, and that the next writer did not see. */
+function dropped({ id }: SessionFolder): SessionError {
+  return new SessionError('TAIL_MOVED', `${id}: somebody took over, and dropped what was read`, {
+    sessionId: id,
+  })
+}

@@ -1,0 +1,108 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { hasReason, type PortFile } from './port.ts'
+import { createFile, openFile } from './private-file.ts'
+import { openLine, sealLine } from './sealed-line.ts'
+import { readPieces, type SessionFolder } from './segment-file.ts'
+import { writeAll } from './writing.ts'
+
+/** How far one epoch's writer has acknowledged. */
+export interface Head {
+  readonly epoch: number
+  readonly seq: number
+  readonly segment: string
+  /** Where the batch of `seq` ends in the segment. */
+  readonly offset: number
+  readonly digest: string
+  /** Whether it was written before each acknowledgement, and so says exactly what was acknowledged. */
+  readonly strict: boolean
+}
+
+/** Two slots are written in turn, so that the older one is whole while the newer one is written. */
+const slotSizeBytes = 512
+const slotCount = 2
+
+function headName(epoch: number): string {
+  return `head-${String(epoch).padStart(6, '0')}`
+}
+
+function sealHead({ epoch, seq, segment, offset, digest, strict }: Head): Buffer {
+  const { text } = sealLine('head', { epoch, seq, segment, offset, digest, strict })
+  return Buffer.from(`${text.padEnd(slotSizeBytes - 1)}\n`)
+}
+
+/** The newest head in the bytes of a head file; `undefined` when no slot proves itself. */
+function parseHead(bytes: Buffer, epoch: number): Head | undefined {
+  let newest: Head | undefined
+  for (let slot = 0; slot < slotCount; slot++) {
+    const text = bytes.subarray(slot * slotSizeBytes, (slot + 1) * slotSizeBytes).toString()
+    const parsed = schema.safeParse(openLine('head', text.trimEnd())?.fields)
+    if (!parsed.success || parsed.data.epoch !== epoch) continue
+    if (newest === undefined || parsed.data.seq >= newest.seq) newest = parsed.data
+  }
+  return newest
+}
+
+/** The durable head of an epoch; `undefined` when there is none, or none that proves itself. */
+export async function readHead(folder: SessionFolder, epoch: number): Promise<Head | undefined> {
+  try {
+    const { file, stat } = await openFile(folder.port, join(folder.path, headName(epoch)))
+    try {
+      const pieces: Buffer[] = []
+      const sizeBytes = Math.min(stat.sizeBytes, slotSizeBytes * slotCount)
+      for await (const piece of readPieces(file, 0, sizeBytes)) pieces.push(piece)
+      return parseHead(Buffer.concat(pieces), epoch)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (!hasReason(error, 'ENOENT')) throw error
+    return undefined // its writer has acknowledged nothing, or not for long
+  }
+}
+
+/** The head of one lease's epoch. It is created when there is something to say. */
+export class HeadFile {
+  private file: PortFile | undefined
+  private writes = 0
+
+  constructor(
+    private folder: SessionFolder,
+    private readonly epoch: number,
+  ) {}
+
+  /** Durable when it resolves. After a failure nothing is written through it again: that is the caller's part. */
+  async write(head: Omit<Head, 'epoch'>): Promise<void> {
+    const file = this.file ?? (await this.create())
+    const offset = (this.writes % slotCount) * slotSizeBytes
+    this.writes += 1
+    await writeAll(file, sealHead({ epoch: this.epoch, ...head }), offset)
+    await file.sync()
+    if (this.writes === 1) await this.folder.port.syncFolder(this.folder.path)
+  }
+
+  /** The folder has another name from now on; the file in it is the same. */
+  movedTo(folder: SessionFolder): void {
+    this.folder = folder
+  }
+
+  async close(): Promise<void> {
+    const { file } = this
+    this.file = undefined
+    await file?.close()
+  }
+
+  private async create(): Promise<PortFile> {
+    this.file = await createFile(this.folder.port, join(this.folder.path, headName(this.epoch)))
+    return this.file
+  }
+}
+
+const schema = z.object({
+  epoch: z.int().min(1),
+  seq: z.int().min(-1),
+  segment: z.string(),
+  offset: z.int().min(0),
+  digest: z.string().regex(/^[0-9a-f]{64}$/),
+  strict: z.boolean(),
+})

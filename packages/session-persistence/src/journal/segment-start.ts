@@ -1,0 +1,164 @@
+import { SessionError } from '@tidemark/session-core'
+import { corrupt, type Unfit } from './failure.ts'
+import type { Head } from './head.ts'
+import { parseHeader, type SegmentHeader } from './header.ts'
+import type { PortFile } from './port.ts'
+import { judgeEnd, judgeHeader, startSizeBytesMax, type HeaderVerdict, type WholeEnd } from './recover.ts'
+import { openSegment, readPieces, readSpan, type SessionFolder } from './segment-file.ts'
+import type { SegmentName } from './segment-name.ts'
+import { SegmentScan, type Position } from './segment-scan.ts'
+import { headerSizeBytesMax } from './size.ts'
+import { readTail } from './tail.ts'
+
+/** A segment's header, and where its batches begin. */
+export interface OpenedHeader {
+  readonly header: SegmentHeader
+  /** The header's sum: in the first segment the digest of the empty log. */
+  readonly sum: string
+  readonly start: Position
+}
+
+/** `void`: a claim that did not get to its first batch; its epoch is spent and it holds nothing. */
+export type SegmentStart =
+  | { readonly kind: 'begun'; readonly opened: OpenedHeader; readonly sizeBytes: number }
+  | {
+      readonly kind: 'void'
+      readonly reason: string
+      readonly sizeBytes: number
+      /** What its claimant had proven durable, where its header is whole. */
+      readonly provenSeq?: number
+    }
+
+/** What is read first: most headers are short. */
+const frontSizeBytes = 8_192
+
+/**
+ * Reads how a segment begins. `head` is its epoch's, if there is one.
+ * @throws SessionError `CORRUPT` when no torn write explains it, `UNSUPPORTED_FORMAT`.
+ */
+export async function readStart(
+  folder: SessionFolder,
+  name: SegmentName,
+  head: Head | undefined,
+): Promise<SegmentStart> {
+  const { file, stat } = await openSegment(folder, name.name)
+  try {
+    const { sizeBytes } = stat
+    const found = await readHeaderLine(file, sizeBytes, head !== undefined)
+    if (found.kind === 'void') return { ...found, sizeBytes }
+    if (found.kind === 'unfit')
+      throw corrupt(folder.id, { segment: name.name, reason: found.reason, offset: 0, line: 1, rule: 'R8' })
+    const opened = open(folder, name, Buffer.from(found.line))
+    const begun = { kind: 'begun', opened, sizeBytes } as const
+    // A first segment was durable before its folder got its name.
+    if (opened.header.predecessor === undefined) return begun
+    return (await readFirstBatch(folder, { file, name, opened, sizeBytes, head })) ?? begun
+  } finally {
+    await file.close()
+  }
+}
+
+/** Reads the header of a segment that another one seals: its batches are checked when they are read. */
+export async function readSealed(
+  folder: SessionFolder,
+  name: SegmentName,
+): Promise<{ opened: OpenedHeader; sizeBytes: number }> {
+  const { file, stat } = await openSegment(folder, name.name)
+  try {
+    const { sizeBytes } = stat
+    const found = await readHeaderLine(file, sizeBytes, false)
+    if (found.kind === 'header') return { opened: open(folder, name, Buffer.from(found.line)), sizeBytes }
+    const reason = `is sealed, but ${found.reason}`
+    throw corrupt(folder.id, { segment: name.name, reason, offset: 0, line: 1, rule: 'R1' })
+  } finally {
+    await file.close()
+  }
+}
+
+/** A segment's header and its sum, where they can be read: whatever session they name. */
+export async function findHeaderIn(
+  folder: SessionFolder,
+  name: SegmentName,
+): Promise<{ header: SegmentHeader; sum: string } | undefined> {
+  const { file, stat } = await openSegment(folder, name.name)
+  try {
+    const found = await readHeaderLine(file, stat.sizeBytes, false)
+    const parsed = found.kind === 'header' ? parseHeader(Buffer.from(found.line).toString()) : undefined
+    return parsed?.kind === 'header' ? parsed : undefined
+  } finally {
+    await file.close()
+  }
+}
+
+async function readHeaderLine(file: PortFile, sizeBytes: number, hasHead: boolean): Promise<HeaderVerdict> {
+  let bytes = await readSpan(file, 0, Math.min(sizeBytes, frontSizeBytes))
+  if (!bytes.includes(10)) bytes = await readSpan(file, 0, Math.min(sizeBytes, headerSizeBytesMax))
+  const lf = bytes.indexOf(10)
+  const hole = bytes.indexOf(0)
+  const hasHole = hole !== -1 && (lf === -1 || hole < lf)
+  if (hasHole && sizeBytes <= startSizeBytesMax) bytes = await readSpan(file, 0, sizeBytes)
+  return judgeHeader(bytes, sizeBytes, hasHead)
+}
+
+interface Begun {
+  readonly file: PortFile
+  readonly name: SegmentName
+  readonly opened: OpenedHeader
+  readonly sizeBytes: number
+  readonly head: Head | undefined
+}
+
+/** `undefined` when the first batch is whole. A header without one seals nothing: what is left is judged as a tail. */
+async function readFirstBatch(folder: SessionFolder, begun: Begun): Promise<SegmentStart | undefined> {
+  const { file, name, opened, sizeBytes, head } = begun
+  const { header, start } = opened
+  if (await hasWholeBatch(file, opened, sizeBytes)) return undefined
+  const { salt, epoch } = header
+  const tail = await readTail(file, { from: start.offset, to: sizeBytes }, { salt, epoch })
+  const end: WholeEnd = { seq: start.tail.seq, epoch, firstTo: header.carried?.to ?? start.tail.seq }
+  const proofs = head ? [{ source: 'head' as const, epoch, seq: head.seq }] : []
+  const verdict = judgeEnd({ end, tail, proofs, seals: new Map() })
+  if (verdict.kind !== 'refused')
+    return { kind: 'void', reason: 'was never begun', sizeBytes, provenSeq: header.firstSeq - 1 }
+  const { rule, reason } = verdict
+  throw corrupt(folder.id, { segment: name.name, reason, rule, offset: start.offset, line: 2 })
+}
+
+async function hasWholeBatch(
+  file: PortFile,
+  { header, start }: OpenedHeader,
+  sizeBytes: number,
+): Promise<boolean> {
+  const scan = new SegmentScan(header, start)
+  for await (const piece of readPieces(file, start.offset, sizeBytes)) {
+    for (const found of scan.push(piece)) return found.kind === 'batch'
+  }
+  return false
+}
+
+function open({ id }: SessionFolder, name: SegmentName, line: Buffer): OpenedHeader {
+  const parsed = parseHeader(line.toString())
+  const unfit = (reason: string): Unfit => ({ segment: name.name, reason, offset: 0, line: 1, rule: 'R8' })
+  switch (parsed.kind) {
+    case 'newer': {
+      const message = `${id}: ${name.name} is of format ${parsed.format}, newer than this program reads`
+      throw new SessionError('UNSUPPORTED_FORMAT', message, {
+        sessionId: id,
+        segment: name.name,
+        format: parsed.format,
+      })
+    }
+    case 'broken':
+      throw corrupt(id, unfit('is a header whose sum is wrong'))
+    case 'header': {
+      const { header, sum } = parsed
+      if (header.session.id !== id) throw corrupt(id, unfit('belongs to another session'))
+      const isNamed = header.epoch === name.epoch && header.rotation === name.rotation
+      if (!isNamed)
+        throw corrupt(id, unfit(`says that it is epoch ${header.epoch}, rotation ${header.rotation}`))
+      const { seq, digest } = header.predecessor ?? { seq: -1, digest: sum }
+      if (header.firstSeq !== seq + 1) throw corrupt(id, unfit('starts at another seq than it goes on from'))
+      return { header, sum, start: { offset: line.length + 1, lines: 1, tail: { seq, digest } } }
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { SessionError, assert } from '@tidemark/session-core'
+import { encodeEvent, type EncodedEvent } from '../encoded-event.ts'
+import type { ReadTerms, Rest, StoredBatch } from '../storage.ts'
+import type { LogBatch } from './chain-reader.ts'
+import { failure } from './failure.ts'
+import { isLiving } from './living.ts'
+import { readLog, type LogEnd } from './log-reader.ts'
+import type { SessionFolder } from './segment-file.ts'
+
+export interface StoredBatchesTerms extends ReadTerms {
+  readonly secret: string
+  /** Told once what follows the last batch, if anything does. */
+  readonly onRest: (rest: Rest) => void
+}
+
+/** A log as a storage gives it out. */
+export async function* storedBatches(
+  folder: SessionFolder,
+  { from = 0, through, receipt, secret, onRest }: StoredBatchesTerms,
+): AsyncGenerator<StoredBatch, void> {
+  const log = readLog(folder, { through, receipt })
+  try {
+    let step = await log.next()
+    const isEmpty = step.done
+    for (; !step.done; step = await log.next()) yield give(step.value, { from, through })
+    if (step.value === undefined) return
+    if (isEmpty) yield nothing(step.value)
+    const rest = await restOf(folder, step.value, secret)
+    if (rest) onRest(rest)
+  } catch (error) {
+    throw failure('reading a session', error)
+  } finally {
+    await log.return(undefined)
+  }
+}
+
+/**
+ * What a fork begins with.
+ * @throws SessionError `INVALID_SEQ` when the source ends earlier.
+ */
+export async function* inherited(
+  source: SessionFolder,
+  through: number,
+): AsyncGenerator<readonly EncodedEvent[], void> {
+  let lastSeq = -1
+  for await (const { events } of readLog(source, { through })) {
+    const batch = events.filter(({ seq }) => seq <= through)
+    if (batch.length > 0) yield batch.map(encodeEvent)
+    lastSeq = batch.at(-1)?.seq ?? lastSeq
+  }
+  if (lastSeq === through) return
+  throw new SessionError('INVALID_SEQ', `${source.id}: ends at seq ${lastSeq}, before ${through}`, {
+    intactThrough: lastSeq,
+  })
+}
+
+function give(
+  { epoch, writer, events, end, isDurable }: LogBatch,
+  { from, through = Infinity }: { from: number; through: number | undefined },
+): StoredBatch {
+  const wanted = events.filter(({ seq }) => seq >= from && seq <= through)
+  return { epoch, writer, events: wanted, tail: end.tail, isDurable }
+}
+
+/** A session that has a header and no batch is there, and empty. */
+function nothing({ chain, tail }: LogEnd): StoredBatch {
+  const newest = chain.links.at(-1)
+  assert(newest, 'a chain has a newest segment')
+  const { epoch, writer } = newest.header
+  return { epoch, writer, events: [], tail, isDurable: true }
+}
+
+/** What follows a log, and whether somebody may be writing it at this moment. */
+export async function restOf(
+  folder: SessionFolder,
+  { torn, chain }: LogEnd,
+  secret: string,
+): Promise<Rest | undefined> {
+  if (torn === undefined) return undefined
+  const { segment, offset, sizeBytes } = torn
+  const newest = chain.links.at(-1)
+  const kind = (await isLiving(folder, { secret, socket: newest?.header.socket })) ? 'pending' : 'torn'
+  return { kind, segment, offset, sizeBytes }
+}

@@ -1,0 +1,56 @@
+import { isSessionError } from '@tidemark/session-core'
+import type { Verdict } from '../storage.ts'
+import { readChainThrough } from './chain-reader.ts'
+import { besideOf, soundChains, type Chain } from './chain.ts'
+import { failure } from './failure.ts'
+import { readToEnd } from './log-reader.ts'
+import type { SessionFolder } from './segment-file.ts'
+import { restOf } from './stored-batches.ts'
+
+/** Reads all of a session, and says what it found. Changes nothing. */
+export async function verifySession(folder: SessionFolder, secret: string): Promise<Verdict> {
+  try {
+    const end = await readToEnd(folder)
+    const beside = besideOf(end.chain)
+    const found = {
+      tail: end.tail,
+      durable: Math.min(end.durable.seq, end.tail.seq),
+      ...(beside.length > 0 && { beside }),
+    }
+    const rest = await restOf(folder, end, secret)
+    return rest ? { kind: 'unfinished', ...found, rest } : { kind: 'intact', ...found }
+  } catch (cause) {
+    const error = failure('verifying a session', cause)
+    if (!isSessionError(error) || (error.code !== 'CORRUPT' && error.code !== 'UNSUPPORTED_FORMAT'))
+      throw error
+    const { segment, offset, rule } = error.details
+    const intactThrough = error.details.intactThrough ?? (await findIntact(folder))
+    return {
+      kind: 'damaged',
+      code: error.code,
+      reason: error.message,
+      intactThrough,
+      ...(segment !== undefined && { segment }),
+      ...(offset !== undefined && { offset }),
+      ...(typeof rule === 'string' && { rule }),
+    }
+  }
+}
+
+/** How far a log is whole whose chain is broken. */
+async function findIntact(folder: SessionFolder): Promise<number> {
+  let intactThrough = -1
+  for await (const chain of soundChains(folder))
+    intactThrough = Math.max(intactThrough, await intactIn(folder, chain))
+  return intactThrough
+}
+
+async function intactIn(folder: SessionFolder, chain: Chain): Promise<number> {
+  try {
+    const { end } = await readChainThrough(folder, { chain, through: Infinity }, () => undefined)
+    return end.tail.seq
+  } catch (error) {
+    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    return error.details.intactThrough ?? -1
+  }
+}
