@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { isMain } from './command.mjs'
 import { root } from './packages.mjs'
 import { codeRules } from './tidy/code.mjs'
+import { promiseRules } from './tidy/promise.mjs'
 import { proseRules } from './tidy/prose.mjs'
 import { shareRules } from './tidy/share.mjs'
 
@@ -14,7 +15,7 @@ export function findUntidy(files) {
       .filter((file) => rule.covers(file.path))
       .flatMap((file) => rule.find(file).map((found) => ({ path: file.path, rule: rule.name, ...found }))),
   )
-  const perTree = shareRules.flatMap((rule) =>
+  const perTree = [...shareRules, ...promiseRules].flatMap((rule) =>
     rule.find(files).map((found) => ({ rule: rule.name, ...found })),
   )
   return [...perFile, ...perTree]

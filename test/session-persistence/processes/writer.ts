@@ -1,44 +1,45 @@
-import * as core from '@tidemark/session-core'
-import { isSessionError } from '@tidemark/session-core'
-import type {} from '@tidemark/session-core/cordis'
-import * as persistence from '@tidemark/session-persistence'
-import type {} from '@tidemark/session-persistence/cordis'
-import { Context } from 'cordis'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Context } from 'cordis'
+import { startHost, tell, tellRefusal, waitForGo, write, type HostTerms } from './child-host.ts'
 
 /**
- * A host in a process of its own. It resumes a session and appends to it; each line it prints is one acknowledgement
- * or one refusal. With `rounds` it lets go after some events and resumes again, as long as it lives.
+ * A host that resumes a session and appends to it, one event at a time. With `roundLength` it lets go after so many
+ * and resumes again, as long as it lives. With `isSilent` it holds the session and writes nothing.
  */
-const [root = '', id = '', who = '', rounds = ''] = process.argv.slice(2)
-
-const ctx = new Context()
-await ctx.plugin(core)
-await ctx.plugin(persistence, { enabled: true, root, flushDelayMs: 0 })
-
-const tell = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`)
-
-async function write(countMax: number): Promise<void> {
-  const session = await ctx.sessionPersistence.resume(id)
-  tell({ resumed: session.log.length })
-  try {
-    for (let count = 0; count < countMax; count++) {
-      const { seq } = session.append('user/message', {
-        parts: [{ type: 'text', text: `${who} ${count}`, author: 'agent' }],
-      })
-      await ctx.sessions.flush(session)
-      tell({ acknowledged: seq, text: `${who} ${count}` })
-      await new Promise((resolve) => setTimeout(resolve, 1))
-    }
-  } finally {
-    await ctx.sessions.dispose(session)
-  }
+export interface WriterTerms extends HostTerms {
+  readonly id: string
+  readonly who: string
+  readonly roundLength?: number
+  /** Between rounds it waits up to so long: writers that never wait only fence each other. */
+  readonly pauseMsMax?: number
+  readonly isForced?: boolean
+  readonly isSilent?: boolean
 }
 
-for (let round = 0; rounds === 'rounds' || round === 0; round++) {
+const { ctx, terms } = await startHost<WriterTerms>()
+await waitForGo()
+let count = 0
+do {
   try {
-    await write(rounds === 'rounds' ? 5 : Infinity)
+    await hold(ctx, terms)
   } catch (error) {
-    if (!isSessionError(error)) throw error
-    tell({ refused: error.code })
+    tellRefusal(error)
+  }
+  if (terms.pauseMsMax) await pause(Math.random() * terms.pauseMsMax)
+} while (terms.roundLength !== undefined)
+tell({ told: 'over' })
+
+async function hold(host: Context, { id, who, roundLength, isForced, isSilent }: WriterTerms) {
+  const session = await host.sessionPersistence.resume(id, isForced ? { force: true } : {})
+  tell({ told: 'resumed', id, length: session.log.length })
+  try {
+    if (isSilent) return await new Promise(() => setInterval(() => undefined, 1_000))
+    for (let written = 0; written < (roundLength ?? Infinity); written++) {
+      const label = `${who} ${count++}`
+      await write(host, session, [{ label, length: label.length }])
+      await pause(1)
+    }
+  } finally {
+    await host.sessions.dispose(session)
   }
 }

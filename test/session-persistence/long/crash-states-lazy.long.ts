@@ -1,0 +1,6 @@
+import { describe, it } from 'vitest'
+import { expectNoFinding } from './crash-states.ts'
+
+describe('a crash at any point of a story, with lazy durability', () => {
+  it('loses nothing that was acknowledged, and every session goes on', () => expectNoFinding('lazy'))
+})

@@ -1,0 +1,18 @@
+import { availableParallelism } from 'node:os'
+import { defineConfig } from 'vitest/config'
+import usual from './vitest.config.ts'
+
+const hourMs = 3_600_000
+
+/** The long run: campaigns that take minutes each. `npm run test:long` runs them; `npm test` does not. */
+export default defineConfig({
+  ...usual,
+  test: {
+    ...usual.test,
+    include: ['test/**/*.long.ts'],
+    // A campaign is one file and one thread.
+    maxWorkers: availableParallelism(),
+    testTimeout: 12 * hourMs,
+    hookTimeout: hourMs,
+  },
+})
