@@ -15,6 +15,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
+    // Both cores: the campaigns keep one busy for minutes.
+    maxWorkers: 2,
     retry: 0,
     passWithNoTests: false,
     testTimeout: 20_000,

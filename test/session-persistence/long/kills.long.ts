@@ -21,7 +21,7 @@ import { longScratch } from './long-scratch.ts'
 
 const kills = countFrom('TIDEMARK_LONG_KILLS', 1_000)
 const killsExact = Math.floor(kills / 2)
-const shortWrites = Math.ceil(kills / 10)
+const shortWrites = Math.max(10, Math.ceil(kills / 10))
 
 const folder = longScratch()
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
