@@ -29,10 +29,17 @@ function countTests(command, args, env) {
 /** Each Node knows of the other: some tests need two. */
 const besides = (otherNode) => ({ ...process.env, TIDEMARK_OTHER_NODE: otherNode })
 
+/** The campaigns take minutes, and nothing of a Node but its arithmetic: once is enough. */
+const withoutCampaigns = ['--exclude', 'test/session-persistence/campaigns/**']
+
 function countTestsOn(node) {
   if (node === undefined) return count(false)
   const path = [dirname(node), process.env.PATH].join(delimiter)
-  return countTests(node, ['scripts/test.mjs'], { ...besides(process.execPath), PATH: path })
+  console.log('\nthe campaigns are not run again on the second Node')
+  return countTests(node, ['scripts/test.mjs', ...withoutCampaigns], {
+    ...besides(process.execPath),
+    PATH: path,
+  })
 }
 
 function ltsOrNothing() {

@@ -82,7 +82,7 @@ export class Persistence {
    * What is stored of a session, to read. Writes nothing at all. What its last writer had open reads as live
    * until somebody resumes it: the log cannot tell a writer that died from one that goes on. What stands above
    * the view's `durableSeq` may still be lost; a `rest` of kind `pending` says that a writer lives.
-   * @throws SessionError as `resume` does, but for `LOCKED` and `FENCED`.
+   * @throws SessionError as `resume` does, but for `FENCED`; `LOCKED` only when others keep taking it over meanwhile.
    */
   async inspect(id: string, request: InspectRequest = {}): Promise<StoredView> {
     refuseId(id)

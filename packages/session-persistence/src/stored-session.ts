@@ -21,7 +21,7 @@ export interface StoredSession {
 }
 
 /** How often a log is read anew that others take over while it is read. */
-const readsMax = 3
+const readsMax = 16
 
 /** What is wanted of a stored session: all of it, unless something says less. */
 export interface Wanted {
@@ -30,7 +30,7 @@ export interface Wanted {
   readonly receipt?: Receipted | undefined
 }
 
-/** @throws SessionError `NOT_FOUND`, `CORRUPT`, `UNSUPPORTED_FORMAT`, `STORAGE_FAILED`. */
+/** @throws SessionError `NOT_FOUND`, `CORRUPT`, `UNSUPPORTED_FORMAT`, `STORAGE_FAILED`, `LOCKED` when it never holds still. */
 export async function readStored(
   storage: SessionStorage,
   id: string,
@@ -40,8 +40,10 @@ export async function readStored(
     try {
       return await readOnce(storage, id, wanted)
     } catch (error) {
-      const isMoved = isSessionError(error) && error.code === 'TAIL_MOVED'
-      if (!isMoved || reads === readsMax) throw error
+      if (!isSessionError(error) || error.code !== 'TAIL_MOVED') throw error
+      if (reads < readsMax) continue
+      const message = `${id}: others kept taking it over while it was read; nothing was changed`
+      throw new SessionError('LOCKED', message, { sessionId: id, cause: error })
     }
   }
 }
