@@ -2,10 +2,6 @@ import { damageCampaign, faultCampaign, testCampaign } from '@tidemark/session-p
 import { journalWith } from './journal-subject.ts'
 
 // Every damage and every fault; `npm test` tries a part of them.
-testCampaign('every damage to a lazy journal is refused, or does not matter', () =>
-  damageCampaign(journalWith('lazy'), { durability: 'lazy' }),
-)
-
 testCampaign('every damage to a lazy journal that was closed hides nothing', () =>
   damageCampaign(journalWith('lazy'), { durability: 'lazy', end: 'closed' }),
 )

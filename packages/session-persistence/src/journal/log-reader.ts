@@ -33,7 +33,7 @@ type Refused = EndVerdict & { kind: 'refused' }
 type Judged = Exclude<EndVerdict, Refused>
 
 /** How often an end that is refused is looked at again: beside a living writer it may be whole soon. */
-const looksMax = 3
+const looksMax = 2
 const roundsMax = 64
 const pauseMs = 5
 
