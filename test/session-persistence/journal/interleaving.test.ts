@@ -50,4 +50,4 @@ it('G14: in any order of their calls, what any writer acknowledged is in the log
     }),
     { numRuns: 200 },
   )
-})
+}, 120_000)

@@ -40,7 +40,7 @@ describe('what a dead claimant leaves', () => {
   it('G17: cut at any length, it is passed over, and its epoch is spent', async () => {
     for (let length = 0; length <= claimed.length; length++)
       await expectGoesOn(left(claimed.subarray(0, length)), 3)
-  })
+  }, 60_000)
 
   it('G17: with a hole anywhere, up to its end, it is passed over', async () => {
     for (let offset = 0; offset < claimed.length; offset += 7) {
