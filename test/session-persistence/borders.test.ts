@@ -35,6 +35,12 @@ describe('fork', () => {
         flushDelayMs: 1,
         pendingSizeBytesMax: 1_000_000,
         authorize: 'off',
+        window: {
+          snapshotEvents: 1_000,
+          snapshotSizeBytes: 1_000_000,
+          retainEvents: 1_000,
+          retainSizeBytes: 1_000_000,
+        },
       }),
     )
     const there = await other.create({ id: 'a' })

@@ -96,8 +96,14 @@ describe('the configuration', () => {
       flushDelayMs: 200,
       pendingSizeBytesMax: 67_108_864,
       durability: 'lazy',
+      segmentSizeBytesMax: 16_777_216,
+      compress: true,
       allowNetworkFs: false,
       authorize: 'off',
+      snapshotEvents: 20_000,
+      snapshotSizeBytes: 4_194_304,
+      retainEvents: 10_000,
+      retainSizeBytes: 16_777_216,
     }
     expect(Config.parse(undefined)).toEqual(defaults)
     expect(Config.parse({})).toEqual(defaults)

@@ -1,6 +1,6 @@
 import type { AnySessionEvent, SessionRecovered } from '@tidemark/session-core'
 import { SessionError, turn } from '@tidemark/session-core'
-import { lostMax, lostType, seqRangesMax } from '@tidemark/session-persistence'
+import { lostMax, lostType, seqRangesMax, unprovenType } from '@tidemark/session-persistence'
 import type { SalvagedRecord, SessionStorage } from '@tidemark/session-persistence'
 import { hostname } from 'node:os'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
@@ -168,7 +168,9 @@ describe('salvage', () => {
       { id: header.id, status: 'ok', lastSeq: 5, header: { salvaged: { id: 'a', lost: 2, unproven: 0 } } },
     ])
     const fork = await ctx.sessionPersistence.fork(session, { id: 'c' })
-    expect([fork.header.salvaged, fork.header.parent]).toEqual([undefined, { id: header.id, seq: 5 }])
+    expect([fork.header.salvaged, fork.header.parent]).toEqual([header.salvaged, { id: header.id, seq: 5 }])
+    const empty = await ctx.sessionPersistence.fork(session, { id: 'd', through: 0 })
+    expect(empty.header.salvaged).toEqual(header.salvaged)
   })
 
   it('keeps what the damaged header says of the seqs, and the host’s own, unless the caller says other', async () => {
@@ -208,6 +210,56 @@ describe('salvage', () => {
     expect(salvaged).toMatchObject({ kept: 3, leftOut: wrong.length, unproven: { count: 0, ranges: [] } })
     expect(salvaged.lost).toEqual({ count: 1, ranges: [{ from: 2, through: 2 }] })
     expect((await ctx.sessionPersistence.resume('s')).log.length).toBe(5)
+  })
+
+  it('G24: a proven event wins over unproven ones before it that take its place', async () => {
+    const ctx = await hostOf([...proven(0), ...unproven(1, 7, 9), ...proven(2, 3)])
+    const salvaged = await ctx.sessionPersistence.salvage('a', { id: 's' })
+    expect(salvaged).toMatchObject({ kept: 4, leftOut: 2, lost: { count: 0 }, unproven: { count: 1 } })
+    expect(textsOf(await ctx.sessionPersistence.inspect('s'))).toEqual(upTo(4).map((seq) => `text ${seq}`))
+  })
+
+  it('what is not proven, of a type that nobody here defines, stands as something that anybody can carry', async () => {
+    const strange = { ...message(1), type: 'compact/enf', replaces: true } as const
+    const ctx = await hostOf([...proven(0), { event: strange, isProven: false }, ...proven(2)])
+    const salvaged = await ctx.sessionPersistence.salvage('a', { id: 's' })
+    expect(salvaged).toMatchObject({ kept: 3, unproven: { ranges: [{ from: 1, through: 1 }] } })
+    const session = await ctx.sessionPersistence.resume('s')
+    const { seq, time, ...event } = strange
+    expect(session.log.at(1)).toEqual({ seq, time, type: unprovenType, data: { event }, ignorable: true })
+    const sure = await hostOf([{ event: strange, isProven: true }])
+    await sure.sessionPersistence.salvage('a', { id: 's' })
+    expect(await codeOf(() => sure.sessionPersistence.inspect('s'))).toBe('UNKNOWN_TYPE')
+  })
+
+  it('of a log that was salvaged before counts what was lost then, and names every source', async () => {
+    const gone = (seq: number): SalvagedRecord => ({
+      event: event(seq, {}, { type: lostType, ignorable: true }),
+      isProven: true,
+    })
+    const doubt: SalvagedRecord = {
+      event: event(5, { event: {} }, { type: unprovenType, ignorable: true }),
+      isProven: true,
+    }
+    const salvagedBefore = {
+      id: 'first',
+      lost: 1,
+      unproven: 4,
+      earlier: [{ id: 'zeroth', lost: 0, unproven: 0 }],
+    }
+    const header = headerOf('a', { salvaged: salvagedBefore })
+    const ctx = await hostOf([...proven(0), gone(1), ...proven(3, 4), doubt], { header })
+    const { kept, lost, header: own } = await ctx.sessionPersistence.salvage('a', { id: 's' })
+    expect([kept, lost]).toEqual([4, { count: 2, ranges: [{ from: 1, through: 2 }] }])
+    expect(own.salvaged).toEqual({
+      id: 'a',
+      lost: 2,
+      unproven: 1,
+      earlier: [
+        { id: 'first', lost: 1, unproven: 4 },
+        { id: 'zeroth', lost: 0, unproven: 0 },
+      ],
+    })
   })
 
   it('leaves out what does not come after the record before it', async () => {
@@ -323,10 +375,45 @@ describe('salvage', () => {
   })
 })
 
+describe('remove', () => {
+  const remove = vi.fn<SessionStorage['remove']>()
+  beforeEach(() => {
+    remove.mockReset()
+    remove.mockResolvedValue(undefined)
+  })
+
+  it('asks the storage, which refuses a holder that lives unless it is forced', async () => {
+    const ctx = await hostWith({ remove })
+    await ctx.sessionPersistence.remove('a')
+    expect(remove).toHaveBeenLastCalledWith('a', { unlessHeld: true })
+    await ctx.sessionPersistence.remove('a', { force: true })
+    expect(remove).toHaveBeenLastCalledWith('a', { unlessHeld: false })
+    remove.mockRejectedValueOnce(new SessionError('NOT_FOUND', 'no row 7', { row: 7 }))
+    expect((await refusalOf(() => ctx.sessionPersistence.remove('a'))).details).toEqual({ sessionId: 'a' })
+    expect(await codeOf(() => ctx.sessionPersistence.remove(''))).toBe('INVALID_ID')
+  })
+
+  it('of a session that lives in this process is LOCKED; forced, that one is fenced and its id is free', async () => {
+    const ctx = await hostWith({})
+    const session = await ctx.sessionPersistence.create({ id: 'a' })
+    say(session, 'one')
+    await ctx.sessions.flush(session)
+    expect(await codeOf(() => ctx.sessionPersistence.remove('a'))).toBe('LOCKED')
+    await ctx.sessionPersistence.remove('a', { force: true })
+    expect(await codeOf(() => ctx.sessionPersistence.inspect('a'))).toBe('NOT_FOUND')
+    say(session, 'two')
+    expect(await codeOf(() => ctx.sessions.flush(session))).toBe('FENCED')
+    await ctx.sessions.dispose(session)
+    await ctx.sessions.dispose(await ctx.sessionPersistence.create({ id: 'a' }))
+    await ctx.sessionPersistence.remove('a')
+    expect((await ctx.sessionPersistence.list()).sessions).toEqual([])
+  })
+})
+
 describe('who may', () => {
   it('is asked first, for each by its name, and a no is NOT_FOUND whatever the storage can', async () => {
     const asked: unknown[] = []
-    const storage = { repair: vi.fn(), salvage: vi.fn(), verify: vi.fn() }
+    const storage = { repair: vi.fn(), salvage: vi.fn(), verify: vi.fn(), remove: vi.fn() }
     const ctx = await hostWith(storage, { authorize: 'required' })
     ctx.on('tidemark/authorize', ({ operation, sessionId, childId }) => {
       asked.push([operation, sessionId, childId])
@@ -336,12 +423,14 @@ describe('who may', () => {
       () => ctx.sessionPersistence.verify('a', { as }),
       () => ctx.sessionPersistence.repair('a', { acceptLossAfter: 0, as }),
       () => ctx.sessionPersistence.salvage('a', { id: 's', as }),
+      () => ctx.sessionPersistence.remove('a', { force: true, as }),
     ])
       expect(await codeOf(ask)).toBe('NOT_FOUND')
     expect(asked).toEqual([
       ['verify', 'a', undefined],
       ['repair', 'a', undefined],
       ['salvage', 'a', 's'],
+      ['remove', 'a', undefined],
     ])
     for (const call of Object.values(storage)) expect(call).not.toHaveBeenCalled()
     const without = await hostWith({}, { authorize: 'required' })

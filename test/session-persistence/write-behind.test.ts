@@ -48,21 +48,24 @@ const limits = {
 let lease: FakeLease
 let durable: number[]
 let failed: string[]
+let written: (number | undefined)[]
 let closed: number
 beforeEach(() => {
   lease = new FakeLease()
   durable = []
   failed = []
+  written = []
   closed = 0
 })
 
 const open = (options: { flushDelayMs?: number; pendingSizeBytesMax?: number } = {}): WriteBehind => {
-  const mine = { durable, failed }
+  const mine = { durable, failed, written }
   return new WriteBehind(lease, {
     capabilities: limits,
     flushDelayMs: 20,
     pendingSizeBytesMax: 100_000,
     onDurable: (seq) => mine.durable.push(seq),
+    onWritten: async () => void mine.written.push(mine.durable.at(-1)),
     onFailed: ({ code }) => mine.failed.push(code),
     onClosed: () => (closed += 1),
     ...options,
@@ -141,6 +144,28 @@ describe('the writer of a session', () => {
     writer.admit(made(2))
     await writer.flush()
     expect(lease.batches.flat()).toEqual(upTo(3))
+  })
+
+  it('G13: pieces of a stream are counted to the byte, whatever they may take at most', async () => {
+    const piece = (seq: number, text: string): SessionEvent =>
+      made(seq, { kind: 'text', text }, 'assistant/chunk')
+    const sizeBytes = encodeEvent(piece(0, '')).sizeBytes
+    const filled = (seq: number, ofBytes: number): SessionEvent => piece(seq, 'x'.repeat(ofBytes - sizeBytes))
+    const writer = open({ pendingSizeBytesMax: 1_500 })
+    for (const seq of upTo(5)) writer.admit(filled(seq, 250))
+    const large = await refusalOf(() => writer.admit(filled(5, 251)))
+    expect([large.code, large.details.pendingSizeBytesMax]).toEqual(['BACK_PRESSURE', 1_500])
+    writer.admit(filled(5, 250))
+    const flushed = writer.flush()
+    expect(await codeOf(() => writer.admit(piece(6, '')))).toBe('BACK_PRESSURE')
+    await flushed
+    expect(lease.batches).toEqual([upTo(4), [4, 5]])
+    expect(() => writer.admit(filled(6, 1_001))).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD' }))
+    writer.admit(filled(6, 1_000))
+    writer.admit(filled(7, 500))
+    expect(await codeOf(() => writer.admit(piece(8, '')))).toBe('BACK_PRESSURE')
+    await writer.flush()
+    expect(lease.batches).toEqual([upTo(4), [4, 5], [6], [7]])
   })
 
   it('an event that is larger than the bound is admitted when nothing else waits', async () => {
@@ -311,6 +336,7 @@ describe('closing a writer', () => {
     await writer.close()
     expect(lease.batches).toEqual([[0]])
     expect([lease.released, closed]).toEqual([1, 1])
+    expect(written).toEqual([0])
     expect(await codeOf(() => writer.admit(made(1)))).toBe('DISPOSED')
     expect(await codeOf(() => writer.flush())).toBe('DISPOSED')
     expect(writer.durableSeq).toBe(0)

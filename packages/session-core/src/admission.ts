@@ -23,12 +23,21 @@ interface Surroundings {
   readonly seq: number
 }
 
+interface Flags {
+  readonly ignorable?: true
+  readonly replaces?: true
+}
+
 interface Admitted {
   readonly data: JsonValue
-  readonly flags: { readonly ignorable?: true; readonly replaces?: true }
+  readonly flags: Flags
   /** Whether the finished event may stand where it is to stand. */
   readonly refuseMisplaced: (event: SessionEvent) => void
 }
+
+const required: Flags = {}
+const carried: Flags = { ignorable: true }
+const replacing: Flags = { replaces: true }
 
 /** Decides whether an event may be recorded, and in what form. Changes nothing. */
 export function decideAppend({ type, data, options }: Asked, around: Surroundings): Admitted {
@@ -60,10 +69,10 @@ function decideFlags(
   type: string,
   definition: EventDefinition | undefined,
   ignorable: true | undefined,
-): Admitted['flags'] {
+): Flags {
   if (definition === undefined) {
     refuseTypeName(type)
-    if (ignorable) return { ignorable: true }
+    if (ignorable) return carried
     throw new SessionError('UNKNOWN_TYPE', `nobody defines ${type}; define it, or append it as ignorable`, {
       type,
     })
@@ -73,7 +82,9 @@ function decideFlags(
       type,
     })
   }
-  return { ...(definition.ignorable && { ignorable: true }), ...(definition.replaces && { replaces: true }) }
+  // No definition is both.
+  if (definition.replaces) return replacing
+  return definition.ignorable ? carried : required
 }
 
 function refuseMisplaced(
@@ -83,16 +94,30 @@ function refuseMisplaced(
 ): void {
   const { type } = event
   const { folds, vocabulary } = around
-  for (const bracket of vocabulary.governing(type)) refuseMisfit(event, bracket, folds.bracketState(bracket))
-  for (const bracket of definition?.replaces ? vocabulary.bracketsOf(type) : []) {
-    if (!bracket.close.includes(type)) continue
-    const opening = folds.bracketState(bracket).live.find(({ key }) => key === bracket.key(event))
-    if (opening === undefined) continue
-    const { event: open, inside } = opening
-    refuseReplacement(event, open.seq, () => definition?.replaces?.(open, event, inside))
+  const brackets = vocabulary.bracketsOf(type)
+  if (brackets.length > 0) {
+    for (const bracket of vocabulary.governing(type))
+      refuseMisfit(event, bracket, folds.bracketState(bracket))
+    if (definition?.replaces) refuseReplacements(event, { brackets, definition, folds })
   }
   refuseUnshowable(event, definition)
   if (event.type === 'tool/result') refuseMismatch(event, around)
+}
+
+interface Replacing {
+  readonly brackets: readonly Bracket[]
+  readonly definition: EventDefinition
+  readonly folds: Folds
+}
+
+function refuseReplacements(event: SessionEvent, { brackets, definition, folds }: Replacing): void {
+  for (const bracket of brackets) {
+    if (!bracket.close.includes(event.type)) continue
+    const opening = folds.bracketState(bracket).live.find(({ key }) => key === bracket.key(event))
+    if (opening === undefined) continue
+    const { event: open, inside } = opening
+    refuseReplacement(event, open.seq, () => definition.replaces?.(open, event, inside))
+  }
 }
 
 function refuseMisfit(event: SessionEvent, bracket: Bracket, state: BracketState): void {

@@ -5,8 +5,8 @@ export const boundaryType = 'session/resumed'
 export const recoveredType = 'session/recovered'
 
 /** A seeded session gets a boundary, unless its seed already ends in one. */
-export function needsBoundary(seeded: boolean, lastType: string | undefined): boolean {
-  return seeded && lastType !== boundaryType
+export function needsBoundary(seeded: boolean, isAtBoundary: boolean): boolean {
+  return seeded && !isAtBoundary
 }
 
 /** An opening is orphaned when a boundary follows it, and live when none does. `boundarySeq`: the last one, if any. */

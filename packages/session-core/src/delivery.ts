@@ -1,5 +1,6 @@
 import { SessionError } from './errors.ts'
 import type { Host } from './host.ts'
+import { Listeners } from './listeners.ts'
 
 interface Notice {
   readonly event: string
@@ -23,10 +24,10 @@ export class Delivery {
   private delivering = false
   private nested = 0
 
-  private readonly events: Host['events']
+  private readonly listeners: Listeners
 
   constructor(private readonly host: Host) {
-    this.events = host.events
+    this.listeners = new Listeners(host.events)
   }
 
   /** @throws SessionError `BACK_PRESSURE` when listeners append or create without end. */
@@ -39,6 +40,7 @@ export class Delivery {
   }
 
   tell(event: string, ...args: readonly unknown[]): void {
+    if (!this.delivering && this.listeners.isNone(event)) return
     this.waiting.push({ event, args })
     if (this.delivering) {
       this.nested += 1
@@ -81,7 +83,7 @@ export class Delivery {
 
   private listenersOf(event: string, args: readonly unknown[]): ((...args: unknown[]) => unknown)[] {
     try {
-      return this.events.dispatch('emit', [event, ...args])
+      return this.listeners.of(event, args)
     } catch (error) {
       // Others may listen to the dispatch itself.
       this.report(error)

@@ -33,12 +33,23 @@ export class SessionError extends Error {
     details: SessionErrorDetails & { cause?: unknown } = {},
   ) {
     const { cause, ...rest } = details
-    super(message, cause === undefined ? undefined : { cause })
+    super(printable(message), cause === undefined ? undefined : { cause })
     this.name = 'SessionError'
     this.code = code
     this.details = Object.freeze(rest)
     Object.defineProperty(this, MARK, { value: true })
   }
+}
+
+/**
+ * One line that a terminal shows and does not obey: an id may hold any text, such as a line that nobody wrote. The
+ * details hold it as it is.
+ */
+function printable(message: string): string {
+  return message.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) => {
+    const digits = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')
+    return `\\u{${digits}}`
+  })
 }
 
 /** True for a `SessionError` of any copy of this package. */

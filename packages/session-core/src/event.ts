@@ -146,6 +146,8 @@ export interface SalvagedFrom {
   readonly lost: number
   /** Events that could be read, and that nothing proves to be as they were written. */
   readonly unproven: number
+  /** Where that log had been salvaged itself: from what, newest first. */
+  readonly earlier?: readonly Omit<SalvagedFrom, 'earlier'>[]
 }
 
 export interface SessionHeader {

@@ -1,19 +1,29 @@
-import { openBrackets, type BracketState, type OpenBracket } from './bracket.ts'
+import { nothingOpen, openBrackets, type BracketState, type OpenBracket } from './bracket.ts'
+import { turn } from './core.ts'
 import type { Bracket, Projection, ProjectionContext } from './definition.ts'
-import { SessionError } from './errors.ts'
-import type { SessionHeader } from './event.ts'
+import { SessionError, assert } from './errors.ts'
+import type { SessionEvent, SessionHeader } from './event.ts'
+import {
+  foldOf,
+  isExplained,
+  restingNow,
+  snapshotOf,
+  unusedBracket,
+  type Fold,
+  type FoldSeed,
+} from './fold.ts'
 import type { SessionLog } from './log.ts'
+import type { ProjectionSnapshot, SnapshotStates } from './snapshot.ts'
 import type { AnyProjection, Vocabulary } from './vocabulary.ts'
 
-/** Folded states that a fork starts with. */
-export type FoldSeed = ReadonlyMap<AnyProjection, Fold>
+/** Reads events that are not in memory, in order. */
+export type ReadHistory = (from: number, through: number) => AsyncIterable<readonly SessionEvent[]>
 
-interface Fold {
-  readonly state: unknown
-  /** The next seq to apply. */
-  readonly next: number
-  /** The age of the vocabulary that the state rests on; none when it does not ask the vocabulary. */
-  readonly age: number | undefined
+export interface FoldsTerms {
+  readonly vocabulary: Vocabulary
+  readonly seed?: FoldSeed | undefined
+  /** States by name, for projections that are asked for now or later. */
+  readonly restored?: SnapshotStates | undefined
 }
 
 /**
@@ -23,19 +33,24 @@ interface Fold {
  * 2. A state that rests on the vocabulary is folded anew when types in the log are explained later, so that a session
  *    which was there before a plugin derives what one does that comes after it.
  * 3. A projection that throws fails alone, at the same event each time.
+ * 4. A state that would need events which are not in memory is not given: `NOT_LOADED`, until `load` has read them.
  */
 export class Folds {
   private readonly folds = new WeakMap<AnyProjection, Fold>()
+  private readonly loading = new WeakMap<AnyProjection, Promise<void>>()
   private readonly context: ProjectionContext
   private readonly vocabulary: Vocabulary
+  /** Those that no projection was asked for yet. */
+  readonly restored: Map<string, ProjectionSnapshot>
   private consulted = false
 
   constructor(
     header: SessionHeader,
     private readonly log: SessionLog,
-    { vocabulary, seed }: { vocabulary: Vocabulary; seed?: FoldSeed | undefined },
+    { vocabulary, seed, restored = new Map() }: FoldsTerms,
   ) {
     this.vocabulary = vocabulary
+    this.restored = new Map(restored)
     for (const [projection, fold] of seed ?? []) this.folds.set(projection, fold)
     this.context = {
       header,
@@ -45,27 +60,28 @@ export class Folds {
     }
   }
 
-  /** @throws SessionError `PROJECTION_FAILED` naming the projection and the seq. */
+  /** @throws SessionError `PROJECTION_FAILED` naming the projection and the seq; `NOT_LOADED`. */
   read<State>(projection: Projection<State>): State {
     const known = this.current(projection)
-    let state = known ? (known.state as State) : projection.init()
     const from = known?.next ?? 0
-    if (known && from === this.log.length) return state
-    this.consulted = known?.age !== undefined
-    for (const event of this.log.range(from)) {
-      try {
-        state = projection.apply(state, event, this.context)
-      } catch (cause) {
-        this.keep(projection, { state, next: event.seq, age: known?.age })
-        throw failed(projection.name, event.seq, cause)
-      }
-    }
-    this.keep(projection, { state, next: this.log.length, age: known?.age })
-    return state
+    if (known && from === this.log.length) return known.state as State
+    if (from < this.log.base) throw this.notLoaded(projection.name)
+    return this.advance(projection, known, this.log.range(from)) as State
+  }
+
+  /** Brings a state up to where memory begins, from events that are stored. */
+  load(projection: AnyProjection, history: ReadHistory): Promise<void> {
+    const loading = this.loading.get(projection) ?? this.loadOnce(projection, history)
+    this.loading.set(projection, loading)
+    return loading.finally(() => this.loading.delete(projection))
   }
 
   bracketState(bracket: Bracket): BracketState {
     return this.read(this.vocabulary.projectionOf(bracket))
+  }
+
+  projectionOf(bracket: Bracket): AnyProjection {
+    return this.vocabulary.projectionOf(bracket)
   }
 
   open(bracket: Bracket): readonly OpenBracket[] {
@@ -76,15 +92,82 @@ export class Folds {
   upTo(through: number): FoldSeed {
     const shared = new Map<AnyProjection, Fold>()
     for (const projection of this.vocabulary.allProjections()) {
-      const fold = this.folds.get(projection)
+      const fold = this.current(projection)
       if (fold && fold.next <= through + 1) shared.set(projection, fold)
     }
     return shared
   }
 
-  private keep(projection: AnyProjection, fold: Fold): void {
-    const age = this.consulted ? (fold.age ?? this.vocabulary.age) : undefined
-    this.folds.set(projection, { ...fold, age })
+  /** Folds every projection there is as far as it goes. One that throws, or is not loaded, stays where it is. */
+  advanceAll(): void {
+    for (const projection of this.vocabulary.allProjections()) {
+      try {
+        this.read(projection)
+      } catch (error) {
+        if (!(error instanceof SessionError)) throw error // whoever reads it meets the same
+      }
+    }
+  }
+
+  /** The projections that are defined and that `read` refuses, since they were defined too late. */
+  notLoadedYet(): readonly AnyProjection[] {
+    const { base } = this.log
+    return [...this.vocabulary.allProjections()].filter((each) => (this.current(each)?.next ?? 0) < base)
+  }
+
+  /** Every state as plain data, by name; those that nobody defines here as they came. */
+  states(): SnapshotStates {
+    const states = new Map(this.restored)
+    for (const projection of this.vocabulary.allProjections()) {
+      const fold = this.current(projection)
+      if (fold === undefined) continue
+      states.set(projection.name, snapshotOf(projection.version, fold))
+    }
+    return states
+  }
+
+  private advance(
+    projection: AnyProjection,
+    known: Fold | undefined,
+    events: Iterable<SessionEvent>,
+  ): unknown {
+    const fold: Fold = known ?? { state: projection.init(), next: 0, rests: undefined }
+    this.consulted = fold.rests !== undefined
+    let { state, next } = fold
+    for (const event of events) {
+      try {
+        state = projection.apply(state, event, this.context)
+      } catch (cause) {
+        this.keep(projection, { state, next: event.seq, rests: fold.rests })
+        throw failed(projection.name, event.seq, cause)
+      }
+      next = event.seq + 1
+    }
+    this.keep(projection, { state, next, rests: fold.rests })
+    return state
+  }
+
+  private async loadOnce(projection: AnyProjection, history: ReadHistory): Promise<void> {
+    let fold = this.current(projection)
+    if (fold === undefined) {
+      this.folds.delete(projection) // what was folded before does not hold
+      fold = this.current(projection)
+    }
+    // The log goes on, and lets go of more, while it is read.
+    for (let from = fold?.next ?? 0; from < this.log.base; from = fold?.next ?? 0) {
+      const { age } = this.vocabulary
+      for await (const events of history(from, this.log.base - 1)) {
+        this.advance(projection, fold, events)
+        fold = this.folds.get(projection)
+      }
+      assert(fold && fold.next > from, 'history gives what it was asked for')
+      if (this.vocabulary.age !== age) fold = this.current(projection)
+    }
+  }
+
+  private keep(projection: AnyProjection, { state, next, rests }: Fold): void {
+    const resting = this.consulted ? restingNow(rests, this.log, this.vocabulary) : undefined
+    this.folds.set(projection, { state, next, rests: resting })
   }
 
   private consult(): Vocabulary {
@@ -92,19 +175,54 @@ export class Folds {
     return this.vocabulary
   }
 
+  /** The state that is known and holds. */
   private current(projection: AnyProjection): Fold | undefined {
-    const fold = this.folds.get(projection)
+    const fold = this.folds.get(projection) ?? this.restore(projection)
     const { age } = this.vocabulary
-    if (fold?.age === undefined || fold.age === age) return fold
-    switch (this.vocabulary.newsSince(fold.age, [...this.log.types.keys()])) {
+    if (fold?.rests === undefined || fold.rests.age === age) return fold
+    switch (this.vocabulary.newsSince(fold.rests.age, [...this.log.types.keys()])) {
       case 'some':
-        return undefined
+        // What is folded anew needs all events: where they are not in memory, only if something was not explained.
+        return this.log.base === 0 || isExplained(fold.rests.blind, this.vocabulary)
+          ? undefined
+          : this.renewed(projection, fold)
       case 'withheld':
         return fold
       case 'none':
-        this.folds.set(projection, { ...fold, age })
-        return this.folds.get(projection)
+        return this.renewed(projection, fold)
     }
+  }
+
+  private renewed(projection: AnyProjection, fold: Fold): Fold {
+    const rests = fold.rests && { ...fold.rests, age: this.vocabulary.age }
+    const { state, next } = fold
+    const renewed = { state, next, rests }
+    this.folds.set(projection, renewed)
+    return renewed
+  }
+
+  private restore(projection: AnyProjection): Fold | undefined {
+    const found = this.restored.get(projection.name)
+    const fold =
+      found?.version === projection.version ? foldOf(found, this.vocabulary) : this.derive(projection.name)
+    if (fold === undefined) return undefined
+    this.restored.delete(projection.name) // or the old state would be held for ever
+    this.folds.set(projection, fold)
+    return fold
+  }
+
+  /** What a bracket must know of turns beside its own types, the turn's own state tells. */
+  private derive(name: string): Fold | undefined {
+    const bracket = this.log.base === 0 ? undefined : unusedBracket(name, this.log, this.vocabulary)
+    if (bracket === undefined || bracket.name === turn.name) return undefined
+    const { turnSeq, stepSeq } = this.bracketState(turn)
+    return { state: { ...nothingOpen, turnSeq, stepSeq }, next: this.log.length, rests: undefined }
+  }
+
+  private notLoaded(name: string): SessionError {
+    const { base } = this.log
+    const message = `projection ${name} needs events before ${base}, which are not in memory; load() reads them`
+    return new SessionError('NOT_LOADED', message, { name, base })
   }
 }
 

@@ -31,5 +31,7 @@ export function forkHeader(header: SessionHeader, parent: SessionHeader, through
   const forkedAt = Object.freeze([...inherited, through])
   if (forkedAt.length > forkDepthMax)
     throw new SessionError('INVALID_SEQ', `${parent.id}: forked ${forkDepthMax} times already`)
-  return { ...header, parent: { id: parent.id, seq: through }, forkedAt }
+  // What was lost, or stands unproven, is so in what is inherited, too.
+  const salvaged = through >= 0 && parent.salvaged ? { salvaged: parent.salvaged } : {}
+  return { ...header, parent: { id: parent.id, seq: through }, forkedAt, ...salvaged }
 }

@@ -2,34 +2,28 @@
 export * from './event.ts'
 export type { SessionErrorCode } from './codes.ts'
 export { SessionError, assert, assertNever, isSessionError, type SessionErrorDetails } from './errors.ts'
-export {
-  assertLossless,
-  payloadDepthMax,
-  payloadValuesMax,
-  type JsonObject,
-  type JsonPrimitive,
-  type JsonValue,
-} from './json.ts'
+export { assertLossless, payloadDepthMax, payloadValuesMax } from './json.ts'
+export type { JsonObject, JsonPrimitive, JsonValue } from './json.ts'
 export { idLengthMax, refuseId } from './id.ts'
 export { boundaryType, isOrphaned, recoveredType } from './boundary.ts'
 export { coreSchemas, step, toolCall, turn } from './core.ts'
 export { defineBracket, defineProjection, isEvent } from './definition.ts'
-export type {
-  Bracket,
-  BracketInput,
-  BracketKey,
-  Definitions,
-  EventDefinition,
-  EventSchema,
-} from './definition.ts'
+export type { Bracket, BracketInput, BracketKey, Definitions } from './definition.ts'
+export type { EventDefinition, EventSchema } from './definition.ts'
 export type { Projection, ProjectionContext, RenderedMessage, Replacement } from './definition.ts'
 export { orphanedMax, type OpenBracket } from './bracket.ts'
 export type { SessionLog } from './log.ts'
+export type { TypeUse } from './uses.ts'
 export { SessionSeed } from './seed.ts'
+export type { Replay } from './replay.ts'
+export type { ProjectionSnapshot, SessionSnapshot, SnapshotStates } from './snapshot.ts'
+export { historyTerms, pageOf, PageBuilder } from './history.ts'
+export type { HistoryPage, HistoryRequest, HistorySource, HistoryTerms } from './history.ts'
 export type { SessionView } from './view.ts'
 export { isSession, type AppendOptions, type Session } from './session.ts'
 export { forkDepthMax } from './header.ts'
-export type { CreateOptions, ForkOptions, Sessions } from './sessions.ts'
+export type { CreateOptions, ForkOptions, ReplayOptions, ViewOptions } from './session-options.ts'
+export type { Sessions } from './sessions.ts'
 export type { FlushReceipt, Recorder } from './recorder.ts'
 export type { Redact } from './redact.ts'
 export type { TranscriptState } from './transcript/transcript.ts'

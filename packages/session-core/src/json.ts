@@ -106,16 +106,16 @@ function checkArray(value: readonly unknown[], walk: Walk): Refusal | undefined 
 function checkRecord(value: object, walk: Walk): Refusal | undefined {
   if (Object.getPrototypeOf(value) !== Object.prototype)
     return refuse('an object with a prototype of its own')
-  for (const key of Reflect.ownKeys(value)) {
-    if (typeof key === 'symbol') return refuse('an object with a symbol as key')
+  // Names and symbols apart: V8 has a short way for the names of a plain object, and none for `Reflect.ownKeys`.
+  for (const key of Object.getOwnPropertyNames(value)) {
     const refusal = checkProperty(value, key, walk)
     if (refusal) return refusal
   }
-  return undefined
+  return Object.getOwnPropertySymbols(value).length > 0 ? refuse('an object with a symbol as key') : undefined
 }
 
 function checkProperty(value: object, key: string | number, walk: Walk): Refusal | undefined {
-  const property = Reflect.getOwnPropertyDescriptor(value, key)
+  const property = Object.getOwnPropertyDescriptor(value, key)
   let refusal: Refusal | undefined
   if (property === undefined || !('value' in property)) refusal = refuse('an accessor')
   else if (!property.enumerable) refusal = refuse('a hidden property')
@@ -124,15 +124,17 @@ function checkProperty(value: object, key: string | number, walk: Walk): Refusal
   return refusal
 }
 
-/** A key that does not look like a field name may be user content, and is not shown. */
+/** A key that does not look like the name of a field may be user content, such as a secret, and is not shown. */
 export function step(key: PropertyKey): string {
   if (typeof key === 'number') return `[${key}]`
-  return /^[A-Za-z_][\w-]{0,40}$/.test(String(key)) ? `.${String(key)}` : '.(key)'
+  return /^[a-z][A-Za-z]{0,23}$/.test(String(key)) ? `.${String(key)}` : '.(key)'
 }
 
 /** Freezes a checked value and everything in it. */
 export function deepFreeze<T extends JsonValue>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
-  for (const key of Object.keys(value)) deepFreeze((value as JsonObject)[key] as JsonValue)
+  const object: JsonValue = value
+  if (Array.isArray(object)) for (const item of object as readonly JsonValue[]) deepFreeze(item)
+  else for (const key of Object.keys(object)) deepFreeze((object as JsonObject)[key] as JsonValue)
   return Object.freeze(value)
 }

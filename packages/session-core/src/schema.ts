@@ -1,4 +1,5 @@
 import type { EventSchema } from './definition.ts'
+import { isKnownToFit } from './guards.ts'
 import { step } from './json.ts'
 
 type Verdict = Exclude<ReturnType<EventSchema['~standard']['validate']>, Promise<unknown>>
@@ -10,8 +11,12 @@ export interface SchemaRefusal {
   readonly reason: string
 }
 
-/** What the first issue says. `undefined` when the schema accepts; what it makes of the payload is not looked at. */
+/**
+ * What the first issue says. `undefined` when the schema accepts; what it makes of the payload is not looked at.
+ * A payload of one of core's own types was found to be lossless JSON before.
+ */
 export function refusal(schema: EventSchema, data: unknown): SchemaRefusal | undefined {
+  if (isKnownToFit(schema, data)) return undefined
   const result = judged(schema, data)
   if (typeof result === 'string') return { path: 'data', reason: result }
   const issue = result.issues?.[0]

@@ -2,10 +2,11 @@ import { coreSchemas } from './core.ts'
 import type { EventSchema } from './definition.ts'
 import { SessionError } from './errors.ts'
 import type { AnySessionEvent, SessionEvent } from './event.ts'
-import type { FoldSeed } from './folds.ts'
+import type { FoldSeed } from './fold.ts'
 import { assertLossless, deepFreeze, type JsonValue } from './json.ts'
 import { EventLog, type LogView } from './log.ts'
 import { refusal } from './schema.ts'
+import type { SnapshotStates } from './snapshot.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 /** A session's log up to one seq, to be shared with a fork: nothing of it is copied. See `Session.seed`. */
@@ -13,15 +14,24 @@ export class SessionSeed {
   constructor(
     readonly log: LogView,
     readonly folds: FoldSeed,
-    /** `forkedAt` of the session it was taken from: what was folded rests on it. */
-    readonly forkedAt: readonly number[] = [],
+    readonly origin: SeedOrigin = {},
   ) {}
 }
+
+/** What a session needs to know of the one that its seed was taken from. */
+export interface SeedOrigin {
+  /** What was folded rests on it. */
+  readonly forkedAt?: readonly number[] | undefined
+  readonly restored?: SnapshotStates | undefined
+}
+
+export type Seed = Iterable<AnySessionEvent> | SessionSeed
 
 /** What a session starts with. History that was brought to a newer shape is folded anew. */
 export interface Inherited {
   readonly log: EventLog
   readonly folds?: FoldSeed
+  readonly restored?: SnapshotStates | undefined
 }
 
 export interface SeedRules {
@@ -37,33 +47,49 @@ export interface SeedRules {
  *
  * @throws SessionError `INVALID_SEED` with the seq, when it is not a log; `UNKNOWN_TYPE`; `INVALID_PAYLOAD`.
  */
-export function readSeed(seed: Iterable<AnySessionEvent> | SessionSeed, rules: SeedRules): Inherited {
+export function readSeed(seed: Seed, rules: SeedRules): Inherited {
   if (seed instanceof SessionSeed) return shareSeed(seed, rules)
   if (!isIterable(seed))
     throw new SessionError('INVALID_SEED', 'a seed is a list of events; nothing was created')
+  return { log: grown(new EventLog(), seed, rules) }
+}
+
+/** History that stands before what a session holds in memory, as the session would hold it. */
+export function readHistory(
+  events: Iterable<AnySessionEvent>,
+  from: number,
+  rules: SeedRules,
+): readonly SessionEvent[] {
+  return acceptAll(events, from, rules).map(freeze)
+}
+
+/** The log with more events: all of them or none. They are frozen once all are known to fit: what is refused stays as it was. */
+export function grown(log: EventLog, events: Iterable<AnySessionEvent>, rules: SeedRules): EventLog {
+  for (const event of acceptAll(events, log.length, rules)) log.push(freeze(event))
+  return log
+}
+
+function acceptAll(events: Iterable<AnySessionEvent>, from: number, rules: SeedRules): SessionEvent[] {
   const accepted: SessionEvent[] = []
-  for (const event of seed) accepted.push(accept(event, accepted.length, rules))
-  // Frozen once all of it is known to be a log: what is refused stays as it was.
-  const log = new EventLog()
-  for (const event of accepted) log.push(freeze(event))
-  return { log }
+  for (const event of events) accepted.push(accept(event, from + accepted.length, rules))
+  return accepted
 }
 
 function isIterable(seed: unknown): boolean {
   return typeof seed === 'object' && seed !== null && Symbol.iterator in seed
 }
 
-function shareSeed({ log: view, folds, forkedAt }: SessionSeed, rules: SeedRules): Inherited {
+function shareSeed({ log: view, folds, origin }: SessionSeed, rules: SeedRules): Inherited {
+  const { restored } = origin
   for (const first of view.types.values()) rules.vocabulary.refuseUnknown(first, rules.carry)
-  if (!rules.vocabulary.hasUpcast(view.types.keys())) {
-    const within = (cuts: readonly number[] = []): string =>
-      cuts.filter((seq) => seq < view.length - 1).join()
-    const sameAncestry = within(forkedAt) === within(rules.forkedAt)
-    return { log: new EventLog(view), ...(sameAncestry && { folds }) }
-  }
-  const log = new EventLog()
+  const within = (cuts: readonly number[] = []): string => cuts.filter((seq) => seq < view.length - 1).join()
+  const isSame = within(origin.forkedAt) === within(rules.forkedAt)
+  if (!rules.vocabulary.hasUpcast(view.types.keys()))
+    return { log: new EventLog(view), restored, ...(isSame && { folds }) }
+  const log = new EventLog({ base: view.base, types: view.uses() })
   for (const event of view) log.push(upcast(event, rules))
-  return { log }
+  // Where not all events are there to be folded anew, what was folded over them is all there is.
+  return { log, restored, ...(isSame && view.base > 0 && { folds }) }
 }
 
 function accept(event: AnySessionEvent, seq: number, rules: SeedRules): SessionEvent {

@@ -13,11 +13,12 @@ import type {
 } from './event.ts'
 import { Folds } from './folds.ts'
 import { deepFreeze, type JsonValue } from './json.ts'
+import type { HistorySource } from './history.ts'
 import { EventLog } from './log.ts'
 import type { FlushReceipt, Recorder } from './recorder.ts'
 import { refuseRecovered } from './recovered.ts'
 import type { Redact } from './redact.ts'
-import { freeze, readSeed, SessionSeed } from './seed.ts'
+import { freeze, readSeed, type Inherited, type Seed } from './seed.ts'
 import { SessionView } from './view.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
@@ -27,10 +28,12 @@ export interface SessionInit {
   readonly header: SessionHeader
   readonly vocabulary: Vocabulary
   /** History to start from. Given, even empty, it makes the session a seeded one, and that is marked in its log. */
-  readonly seed?: Iterable<AnySessionEvent> | SessionSeed | undefined
+  readonly seed?: Seed | undefined
   /** What recoveries found that the seed does not tell yet: each is an event of its own, before the boundary. */
   readonly recovered?: readonly SessionRecovered[] | undefined
   readonly recorder?: Recorder | undefined
+  /** Where the events are that the session does not hold, when the seed does not hold them or it lets go of them. */
+  readonly history?: HistorySource | undefined
   readonly carry?: readonly string[] | undefined
   readonly redact?: Redact | undefined
   /** Milliseconds since the epoch. */
@@ -72,16 +75,22 @@ export class Session extends SessionView {
   constructor(init: SessionInit) {
     const { header, vocabulary, seed, recovered = [], carry = [] } = init
     const rules = { vocabulary, carry: new Set(carry), forkedAt: header.forkedAt }
-    const { log, folds } = seed === undefined ? { log: new EventLog() } : readSeed(seed, rules)
+    const {
+      log,
+      folds: shared,
+      restored,
+    }: Inherited = seed === undefined ? { log: new EventLog() } : readSeed(seed, rules)
     refuseRecovered(recovered, seed === undefined ? undefined : log.length)
     deepFreeze(header as unknown as JsonValue)
-    super(header, log, new Folds(header, log, { vocabulary, seed: folds }))
+    const { history } = init
+    const folds = new Folds(header, log, { vocabulary, seed: shared, restored })
+    super(header, log, { folds, past: history && { source: history, rules } })
     this.init = init
     this.carried = Object.freeze([...carry])
     this.incarnation = init.incarnation ?? globalThis.crypto.randomUUID()
     Object.defineProperty(this, MARK, { value: true })
     for (const record of recovered) this.commit(this.compose(recoveredType, record))
-    if (needsBoundary(seed !== undefined, log.last?.type)) this.commit(this.compose(boundaryType, {}))
+    if (needsBoundary(seed !== undefined, this.endsAtBoundary())) this.commit(this.compose(boundaryType, {}))
   }
 
   /** The last seq on stable storage, -1 when there is none. */
@@ -115,9 +124,14 @@ export class Session extends SessionView {
     const { vocabulary, redact } = this.init
     const admitted = decideAppend(
       { type, data, options },
-      { vocabulary, redact, folds: this.folds, seq: this.log.length },
+      { vocabulary, redact, folds: this.folds, seq: this.events.length },
     )
-    const event = this.compose(type, admitted.data, { ...options, ...admitted.flags })
+    const { data: kept, flags } = admitted
+    const event = this.compose(
+      type,
+      kept,
+      options.time === undefined ? flags : { ...flags, time: options.time },
+    )
     admitted.refuseMisplaced(event)
     this.record(event)
     return event
@@ -137,12 +151,13 @@ export class Session extends SessionView {
   }
 
   /**
-   * This log up to and including `through`, to seed a fork with. Nothing is copied.
-   * @throws SessionError `INVALID_SEQ` unless `through` is a seq of this log.
+   * Lets go of events below `seq` that are durable and can be read again with `history`; the newest stay. What the
+   * projections that are defined need of them is folded first.
    */
-  seed(through: number = this.log.length - 1): SessionSeed {
-    if (through !== -1 || this.log.length > 0) this.log.at(through)
-    return new SessionSeed(this.events.view().upTo(through), this.folds.upTo(through), this.header.forkedAt)
+  release(seq: number): void {
+    if (this.init.history === undefined) return
+    this.folds.advanceAll()
+    this.events.release(Math.min(seq, this.durableSeq + 1))
   }
 
   /** Resolves when everything appended before the call is durable, or says that this session is memory only. */
@@ -157,15 +172,24 @@ export class Session extends SessionView {
     this.ended = true
   }
 
+  /** The last event may stand in a snapshot only. */
+  private endsAtBoundary(): boolean {
+    const { last, length } = this.events
+    return last ? last.type === boundaryType : length > 0 && this.boundarySeq === length - 1
+  }
+
   private compose(
     type: string,
     data: unknown,
     options: AppendOptions & { replaces?: true } = {},
   ): SessionEvent {
     const { ignorable, replaces } = options
-    const flags = { ...(ignorable && { ignorable }), ...(replaces && { replaces }) }
-    const { time = timeTold(this.init.now) } = options
-    return { seq: this.log.length, time: time + 0, type, data, ...flags } as unknown as SessionEvent
+    const { length: seq } = this.events
+    const time = (options.time ?? timeTold(this.init.now)) + 0
+    // One literal for each shape: copied flags cost as much as the rest of an append. No type has both.
+    if (ignorable) return { seq, time, type, data, ignorable } as unknown as SessionEvent
+    if (replaces) return { seq, time, type, data, replaces } as unknown as SessionEvent
+    return { seq, time, type, data } as unknown as SessionEvent
   }
 
   private record(event: SessionEvent): void {

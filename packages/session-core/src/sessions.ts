@@ -3,47 +3,21 @@ import type { Definitions } from './definition.ts'
 import { Delivery } from './delivery.ts'
 import { SessionError } from './errors.ts'
 import type { AnySessionEvent, SessionHeader, SessionRecovered } from './event.ts'
-import { Folds } from './folds.ts'
 import { forkHeader, newHeader, refuseHeader, type HeaderOptions } from './header.ts'
 import type { Host } from './host.ts'
-import type { JsonObject } from './json.ts'
 import type { FlushReceipt, Recorder } from './recorder.ts'
-import type { Redact } from './redact.ts'
-import { readSeed, type SessionSeed } from './seed.ts'
+import { Replay } from './replay.ts'
 import { Session, type SessionBus } from './session.ts'
+import type {
+  CreateOptions,
+  ForkOptions,
+  ReplayOptions,
+  SessionsOptions,
+  ViewOptions,
+} from './session-options.ts'
 import { settleBrackets } from './settle.ts'
-import { SessionView } from './view.ts'
+import type { SessionView } from './view.ts'
 import { Vocabulary } from './vocabulary.ts'
-
-export interface CreateOptions {
-  /** Default: a random one. */
-  readonly id?: string
-  /** Given, even empty, it makes the session a seeded one: `session/resumed` marks where history ends. */
-  readonly seed?: Iterable<AnySessionEvent> | SessionSeed
-  /** The host's own, kept in the header and frozen with it. */
-  readonly meta?: JsonObject
-  /** Types in the seed that nobody here knows, to be carried as they are. */
-  readonly carry?: readonly string[]
-  /** For storages: the header as it was stored. Its id is the session's. */
-  readonly header?: SessionHeader
-  /** For storages: the writer that this session is bound to for its whole life. */
-  readonly recorder?: Recorder
-  readonly incarnation?: string
-  /** For storages: what recoveries found that the seed does not tell yet. */
-  readonly recovered?: readonly SessionRecovered[]
-}
-
-export interface ForkOptions {
-  readonly id?: string
-  /** The last seq to inherit. Default: the parent's last. */
-  readonly through?: number
-  readonly meta?: JsonObject
-}
-
-export interface SessionsOptions {
-  readonly redact?: Redact | undefined
-  readonly now?: (() => number) | undefined
-}
 
 interface Living {
   readonly session: Session
@@ -90,7 +64,7 @@ export class Sessions {
     const header = options.header ?? this.newHeader(options)
     refuseHeader(header)
     if (this.living.has(header.id)) throw exists(header.id)
-    const { seed, carry, recorder, incarnation, recovered } = options
+    const { seed, carry, recorder, history, incarnation, recovered } = options
     const { vocabulary, bus } = this
     // The host's own options come from nobody else: a caller cannot leave out the redaction.
     const session = new Session({
@@ -99,6 +73,7 @@ export class Sessions {
       seed,
       carry,
       recorder,
+      history,
       incarnation,
       recovered,
       vocabulary,
@@ -135,9 +110,15 @@ export class Sessions {
   }
 
   /** A stored log as something to read. No boundary is added, nothing is bound to it. */
-  view(header: SessionHeader, events: Iterable<AnySessionEvent>, carry: readonly string[] = []): SessionView {
-    const { log } = readSeed(events, { vocabulary: this.vocabulary, carry: new Set(carry) })
-    return new SessionView(header, log, new Folds(header, log, { vocabulary: this.vocabulary }))
+  view(header: SessionHeader, events: Iterable<AnySessionEvent>, options: ViewOptions = {}): SessionView {
+    const replay = this.replay(header, options)
+    replay.push(events)
+    return replay.view
+  }
+
+  /** For storages: a stored log as something to read, given in pieces and held in bounded memory. */
+  replay(header: SessionHeader, options: ReplayOptions = {}): Replay {
+    return new Replay(header, this.vocabulary, options)
   }
 
   /** The living session with this id. */

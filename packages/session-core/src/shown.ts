@@ -9,7 +9,8 @@ import { refusal } from './schema.ts'
  * shows what no model can be given, would spoil the transcript for good.
  */
 export function refuseUnshowable(event: SessionEvent, definition: EventDefinition | undefined): void {
-  const message = answer(event, () => definition?.message?.(event))
+  if (definition?.message === undefined) return
+  const message = answer(event, () => definition.message?.(event))
   if (message !== undefined) refuseMessages(event, [message])
 }
 

@@ -2,6 +2,8 @@ import { bracketProjection, bracketStatePrefix, type BracketState } from './brac
 import { coreDefinitions } from './core.ts'
 import type { Bracket, Definitions, EventDefinition, Projection } from './definition.ts'
 import { SessionError } from './errors.ts'
+import { lastBoundary } from './last-boundary.ts'
+import type { SessionSnapshot } from './snapshot.ts'
 import { transcript } from './transcript/transcript.ts'
 import type { JsonValue } from './json.ts'
 import { OwnedNames } from './owned.ts'
@@ -12,6 +14,8 @@ const typeLengthMax = 128
 // A projection is used with its own state type only, which the table cannot say.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type AnyProjection = Projection<any>
+
+const coreProjections: readonly AnyProjection[] = [transcript, lastBoundary]
 
 /**
  * Which event types, brackets and projections exist at this moment.
@@ -31,7 +35,7 @@ export class Vocabulary {
   private readonly states = new WeakMap<Bracket, Projection<BracketState>>()
 
   constructor() {
-    this.add({ ...coreDefinitions, projections: [transcript] })
+    this.add({ ...coreDefinitions, projections: coreProjections })
   }
 
   event(type: string): EventDefinition | undefined {
@@ -60,6 +64,15 @@ export class Vocabulary {
   *allProjections(): Generator<AnyProjection> {
     yield* this.projections.newest()
     for (const bracket of this.brackets.newest()) yield this.projectionOf(bracket)
+  }
+
+  /** Whether a session can start from a snapshot: it holds the states without which core appends nothing. */
+  accepts({ seq, projections }: SessionSnapshot): boolean {
+    const brackets = (coreDefinitions.brackets ?? []).map((bracket) => this.projectionOf(bracket))
+    return [...coreProjections, ...brackets].every(({ name, version }) => {
+      const found = projections.get(name)
+      return found?.version === version && found.seq === seq
+    })
   }
 
   projectionOf(bracket: Bracket): Projection<BracketState> {

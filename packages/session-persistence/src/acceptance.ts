@@ -1,6 +1,6 @@
 import { SessionError } from '@tidemark/session-core'
 import { chainDigest } from './digest.ts'
-import { linesOf, type EncodedEvent } from './encoded-event.ts'
+import { isLarger, linesOf, type EncodedEvent } from './encoded-event.ts'
 import type { AppendTerms, StorageCapabilities, Tail } from './storage.ts'
 
 /** How many batch ids one lease recognises when they come again. */
@@ -11,6 +11,8 @@ const batchIdLengthMax = 128
 interface Span {
   readonly before: Tail
   readonly after: Tail
+  /** Where the storage has its end, if it says so. */
+  readonly place?: { readonly segment: string; readonly offset: number }
 }
 
 /**
@@ -31,6 +33,12 @@ export class RecentBatches {
   find(batchId: string): Span | undefined {
     return this.spans.get(batchId)
   }
+
+  /** Where a batch ends that ended the log so. */
+  placeOf({ seq, digest }: Tail): Span['place'] {
+    const spans = [...this.spans.values()]
+    return spans.findLast(({ after }) => after.seq === seq && after.digest === digest)?.place
+  }
 }
 
 /** What a lease knows when a batch comes. */
@@ -39,6 +47,14 @@ export interface LeaseState {
   readonly epoch: number
   readonly tail: Tail
   readonly recent: RecentBatches
+}
+
+/** A batch that comes, and how its storage writes one: the bytes that it keeps are those that the digest names. */
+export interface Offer {
+  readonly batch: readonly EncodedEvent[]
+  readonly terms: AppendTerms
+  /** The same batch gives the same bytes. Default: `linesOf`. */
+  readonly write?: (batch: readonly EncodedEvent[]) => Uint8Array
 }
 
 /** `repeat`: it stands in the log already, and ended at `tail` then. */
@@ -52,7 +68,7 @@ export type Acceptance =
  */
 export function decideAcceptance(
   state: LeaseState,
-  { batch, terms }: { batch: readonly EncodedEvent[]; terms: AppendTerms },
+  { batch, terms, write = linesOf }: Offer,
   limits: StorageCapabilities,
 ): Acceptance {
   const { id, epoch, tail, recent } = state
@@ -63,7 +79,7 @@ export function decideAcceptance(
   }
   refuseMalformed(id, batch, terms.batchId)
   refuseLarge(id, batch, limits)
-  const lines = linesOf(batch)
+  const lines = write(batch)
   const known = recent.find(terms.batchId)
   if (known) return decideRepeat(id, known, { batch, lines })
   refuseMoved(state, batch, terms.expectedTail)
@@ -84,8 +100,10 @@ function refuseMalformed(id: string, batch: readonly EncodedEvent[], batchId: st
 }
 
 function refuseLarge(id: string, batch: readonly EncodedEvent[], limits: StorageCapabilities): void {
-  const large = batch.find(({ sizeBytes }) => sizeBytes > limits.eventSizeBytesMax)
+  const large = batch.find((encoded) => isLarger(encoded, limits.eventSizeBytesMax))
   if (large) throw tooLarge(id, large, limits.eventSizeBytesMax)
+  const boundBytes = batch.reduce((sum, { sizeBytesMax }) => sum + sizeBytesMax, 0)
+  if (boundBytes <= limits.batchSizeBytesMax) return
   const sizeBytes = batch.reduce((sum, each) => sum + each.sizeBytes, 0)
   if (sizeBytes <= limits.batchSizeBytesMax) return
   throw new SessionError(

@@ -2,7 +2,17 @@ import type { Host } from '@tidemark/session-core'
 import { unknownSession } from './unknown-session.ts'
 
 export type StoredOperation =
-  'create' | 'resume' | 'fork' | 'inspect' | 'list' | 'verify' | 'repair' | 'salvage'
+  | 'create'
+  | 'resume'
+  | 'fork'
+  | 'inspect'
+  | 'history'
+  | 'follow'
+  | 'list'
+  | 'verify'
+  | 'repair'
+  | 'salvage'
+  | 'remove'
 
 /** What is asked for, before stored state is touched for a caller. */
 export interface Question {

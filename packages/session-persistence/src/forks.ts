@@ -1,12 +1,19 @@
 import { SessionError, refuseId, type Session, type Sessions } from '@tidemark/session-core'
-import type { AnySessionEvent, JsonObject, SessionHeader, SessionSeed } from '@tidemark/session-core'
-import { encodeEvent } from './encoded-event.ts'
+import type {
+  AnySessionEvent,
+  HistoryPage,
+  HistoryRequest,
+  JsonObject,
+  SessionHeader,
+  SessionSeed,
+} from '@tidemark/session-core'
+import { encodeEvent, type EncodedEvent } from './encoded-event.ts'
 import { keptMeta } from './kept-meta.ts'
 import { receiptedIn } from './kept-receipt.ts'
 import type { ForkRequest } from './request.ts'
 import type { Claim, Lease, Receipted } from './storage.ts'
 import type { StoreAccess } from './store-access.ts'
-import { asUnknown, readStored, readThrough } from './stored-session.ts'
+import { asUnknown } from './stored-session.ts'
 
 /** Stored sessions that inherit from others. */
 export class Forks {
@@ -23,7 +30,8 @@ export class Forks {
       await authorization.require({ operation: 'fork', sessionId: parentId, childId, as })
       return open.reserve(childId, 'EXISTS', async () => {
         const living = typeof source === 'string' ? sessions.find(source) : source
-        return living ? this.forkLiving(sessions, living, terms) : this.forkStored(sessions, parentId, terms)
+        if (living === undefined) return this.forkStored(sessions, parentId, terms)
+        return this.forkLiving(sessions, living, terms)
       })
     })
   }
@@ -31,7 +39,7 @@ export class Forks {
   private async forkLiving(sessions: Sessions, parent: Session, terms: ForkTerms): Promise<Session> {
     const { storage, open } = this.access
     const { through: asked = parent.log.length - 1 } = terms
-    parent.seed(asked) // refuses a seq that is not there
+    refuseOutside(parent, asked)
     // A session that another persistence keeps may bear the id of a different one here.
     const isOurs = open.holds(parent)
     if (terms.receipt) await this.refuseUnheld(parent.id, isOurs, terms.receipt)
@@ -39,42 +47,51 @@ export class Forks {
     if (isStored && asked > parent.durableSeq) await parent.flush()
     // What a flush leaves is what the parent started with, and waits alone: the child has a boundary of its own.
     const through = isStored ? Math.min(asked, parent.durableSeq) : asked
+    const { carried: carry } = parent
+    // What was let go of, and the states there were, are found in the storage.
+    if (isOurs && parent.log.base > 0)
+      return this.forkStored(sessions, parent.id, { ...terms, through, carry })
     const header = sessions.forkHeader(parent.header, through, forkNames(terms))
-    const claim = this.access.newClaim(parent.carried)
+    const claim = this.access.newClaim(carry)
     // Of a session that has nothing but such a start, nothing is inherited.
     const seed = through === -1 ? [] : parent.seed(through)
     const lease = isOurs
       ? await asUnknown(parent.id, () => storage.fork({ id: parent.id, through }, header, claim))
-      : await storage.create(header, { claim, seed: [...parent.log.range(0, through)].map(encodeEvent) })
-    return this.bind(sessions, lease, { header, seed, carry: parent.carried, claim })
+      : await storage.create(header, { claim, seed: await encodedThrough(parent, through) })
+    return this.bind(sessions, lease, { header, seed, carry, claim })
   }
 
   private async forkStored(sessions: Sessions, parentId: string, terms: ForkTerms): Promise<Session> {
     const { storage } = this.access
-    const { carry } = terms
-    const stored = await readThrough(storage, parentId, terms)
-    const { header: parent, events: seed } = stored
-    const through = seed.length - 1
-    this.access.view(stored, carry)
-    const header = sessions.forkHeader(parent, through, forkNames(terms))
+    const { carry, receipt } = terms
+    const { view, snapshotSeq } = await this.access.read(parentId, {
+      through: terms.through,
+      receipt,
+      carry,
+    })
+    const through = view.log.length - 1
+    const header = sessions.forkHeader(view.header, through, forkNames(terms))
     const claim = this.access.newClaim(carry)
     const lease = await asUnknown(parentId, () => storage.fork({ id: parentId, through }, header, claim))
-    return this.bind(sessions, lease, { header, seed, carry, claim })
+    return this.bind(sessions, lease, { header, seed: view.seed(), carry, claim, snapshotSeq })
   }
 
   /** A receipt speaks of what is stored, and so it is looked for there. */
   private async refuseUnheld(id: string, isOurs: boolean, receipt: Receipted): Promise<void> {
     if (!isOurs) throw new SessionError('INVALID_SEQ', `${id}: is not stored here, and no receipt is of it`)
-    await readStored(this.access.storage, id, { from: receipt.seq, receipt })
+    const { batches } = await this.access.storage.read(id, { from: Math.max(0, receipt.seq), receipt })
+    for await (const _ of batches);
   }
 
   /** A fork is written in any case. Without its boundary a reader would take for live what it inherited. */
-  private bind(sessions: Sessions, lease: Lease, { claim, ...options }: Beginning): Promise<Session> {
+  private bind(sessions: Sessions, lease: Lease, beginning: Beginning): Promise<Session> {
+    const { claim, snapshotSeq = -1, ...options } = beginning
     const { incarnation } = claim
+    const history = this.access.historyOf(options.header.id)
     return this.access.open.bind(
       lease,
-      (recorder) => sessions.create({ ...options, recorder, incarnation }),
-      'now',
+      (recorder) => sessions.create({ ...options, recorder, history, incarnation }),
+      { boundary: 'now', snapshotSeq },
     )
   }
 }
@@ -92,6 +109,27 @@ interface Beginning {
   readonly seed: Iterable<AnySessionEvent> | SessionSeed
   readonly carry: readonly string[]
   readonly claim: Claim
+  readonly snapshotSeq?: number
+}
+
+/** @throws SessionError `INVALID_SEQ` unless it is a seq of the session, or -1 in an empty one. */
+function refuseOutside({ id, log }: Session, through: number): void {
+  const { length } = log
+  if (Number.isInteger(through) && through >= Math.min(0, length - 1) && through < length) return
+  const message = `${id}: no event at ${through}: the log holds ${length} events`
+  throw new SessionError('INVALID_SEQ', message, { sessionId: id, intactThrough: length - 1 })
+}
+
+/** Of a session that is not stored here. */
+async function encodedThrough(parent: Session, through: number): Promise<readonly EncodedEvent[]> {
+  const events: EncodedEvent[] = []
+  let next: HistoryRequest | undefined = through === -1 ? undefined : { through }
+  while (next) {
+    const page: HistoryPage = await parent.history(next)
+    for (const event of page.events) events.push(encodeEvent(event))
+    next = page.next
+  }
+  return events
 }
 
 function forkNames({ childId, meta }: ForkTerms): { id: string; meta: JsonObject | undefined } {

@@ -1,7 +1,7 @@
 export { Persistence } from './persistence.ts'
 export type * from './request.ts'
 export type { StoredView } from './stored-view.ts'
-export { lostMax, lostType, type Salvaged } from './salvage.ts'
+export { lostMax, lostType, unprovenType, type Salvaged } from './salvage.ts'
 export { seqRangesMax, type SeqRange, type SeqsFound } from './seq-ranges.ts'
 export type { AuthorizationMode, AuthorizeRequest, StoredOperation } from './authorization.ts'
 export type * from './storage.ts'

@@ -1,11 +1,25 @@
 import { SessionError, type Recorder, type Session, type Sessions } from '@tidemark/session-core'
 import { thisProcess } from './process.ts'
-import type { Lease } from './storage.ts'
+import { SessionWindow, type WindowOptions, type WindowTerms } from './session-window.ts'
+import type { Lease, SnapshotShelf } from './storage.ts'
 import { WriteBehind, type WriteBehindOptions } from './write-behind.ts'
 
-export interface OpenSessionsOptions extends Omit<WriteBehindOptions, 'onDurable' | 'onFailed' | 'onClosed'> {
+export interface OpenSessionsOptions extends Omit<
+  WriteBehindOptions,
+  'onDurable' | 'onWritten' | 'onFailed' | 'onClosed'
+> {
   readonly sessions: Sessions
+  readonly window: WindowTerms
+  /** Where snapshots go; a storage need not have one. */
+  readonly shelf: SnapshotShelf | undefined
   readonly report: (error: unknown) => void
+}
+
+interface BindTerms {
+  /** `now`: a fork's is written in any case. */
+  readonly boundary?: 'rides' | 'now'
+  /** As in `WindowOptions`. */
+  readonly snapshotSeq?: number
 }
 
 /**
@@ -19,9 +33,14 @@ export class OpenSessions {
   private readonly writers = new Map<Session, WriteBehind>()
   private readonly opening = new Map<string, Promise<unknown>>()
   private readonly underWay = new Set<Promise<unknown>>()
-  private isClosing = false
+  private readonly closing = new AbortController()
 
   constructor(private readonly options: OpenSessionsOptions) {}
+
+  /** Aborted once closing has begun. */
+  get closed(): AbortSignal {
+    return this.closing.signal
+  }
 
   /** Runs an operation that `close` waits for. @throws SessionError `DISPOSED` once that began. */
   async run<T>(work: () => Promise<T>): Promise<T> {
@@ -66,12 +85,17 @@ export class OpenSessions {
   async bind(
     lease: Lease,
     make: (recorder: Recorder) => Session | Promise<Session>,
-    boundary: 'rides' | 'now' = 'rides',
+    { boundary = 'rides', snapshotSeq = -1 }: BindTerms = {},
   ): Promise<Session> {
     let session: Session | undefined
+    let window: SessionWindow | undefined
     const recorder = new WriteBehind(lease, {
       ...this.options,
-      onDurable: (seq) => session && this.options.sessions.tellDurable(session, seq),
+      onDurable: (seq, sizeBytes) => {
+        window?.grown(seq, sizeBytes)
+        if (session) this.options.sessions.tellDurable(session, seq)
+      },
+      onWritten: async () => window?.close(),
       onFailed: this.options.report,
       onClosed: () => session && this.writers.delete(session),
     })
@@ -79,6 +103,7 @@ export class OpenSessions {
       this.refuseClosing()
       session = await make(recorder)
       this.writers.set(session, recorder)
+      window = this.windowOf(session, { writer: recorder, lease, snapshotSeq })
       if (boundary === 'now') await recorder.writeAll()
       return session
     } catch (error) {
@@ -88,9 +113,17 @@ export class OpenSessions {
     }
   }
 
+  private windowOf(
+    session: Session,
+    bound: Pick<WindowOptions, 'writer' | 'lease' | 'snapshotSeq'>,
+  ): SessionWindow | undefined {
+    const { shelf, window: terms, report } = this.options
+    return shelf && new SessionWindow({ session, shelf, terms, report, ...bound })
+  }
+
   /** Ends what is open, also sessions of plugins that will live on. */
   async close(): Promise<void> {
-    this.isClosing = true
+    this.closing.abort()
     await Promise.allSettled(this.underWay)
     await Promise.all(
       [...this.writers].map(async ([session, recorder]) => {
@@ -101,7 +134,7 @@ export class OpenSessions {
   }
 
   private refuseClosing(): void {
-    if (this.isClosing) throw new SessionError('DISPOSED', 'this persistence is closed')
+    if (this.closing.signal.aborted) throw new SessionError('DISPOSED', 'this persistence is closed')
   }
 
   /** On the way out nothing may stop the rest; what fails is reported. */

@@ -2,6 +2,8 @@ import {
   SessionError,
   isSession,
   refuseId,
+  type AnySessionEvent,
+  type HistoryPage,
   type Host,
   type Session,
   type Sessions,
@@ -10,12 +12,16 @@ import {
 import type {
   Caller,
   CreateRequest,
+  FollowedBatch,
+  FollowRequest,
   ForkRequest,
   InspectRequest,
   ListRequest,
+  RemoveRequest,
   RepairRequest,
   ResumeRequest,
   SalvageRequest,
+  StoredHistoryRequest,
 } from './request.ts'
 import type { Salvaged } from './salvage.ts'
 import type { Verdict } from './storage.ts'
@@ -90,6 +96,29 @@ export class Persistence {
   }
 
   /**
+   * A page of a stored session's events, as they are stored: nothing is folded, no type need be known, and nothing but
+   * the page is read. Writes nothing at all.
+   * @throws SessionError `DISABLED`, `NOT_FOUND`, `CORRUPT` where the page is damaged, `INVALID_SEQ`, `STORAGE_FAILED`,
+   * `UNSUPPORTED_FORMAT`; `LOCKED` only when others keep taking it over meanwhile.
+   */
+  async history(id: string, request: StoredHistoryRequest = {}): Promise<HistoryPage<AnySessionEvent>> {
+    refuseId(id)
+    return this.enabled(id).history(id, request)
+  }
+
+  /**
+   * The batches of a stored session that come after a cursor, and those that a living writer is still to write, in
+   * another process or in this one. Writes nothing at all, and reads nothing twice.
+   * @throws SessionError, while it is read: `DISABLED`, `NOT_FOUND` (also once it is removed), `CORRUPT` when the log is
+   * damaged or is not the one that the cursor is of, `TAIL_MOVED` when somebody took over and dropped what was not
+   * durable yet: `intactThrough` says what is.
+   */
+  follow(id: string, request: FollowRequest = {}): AsyncGenerator<FollowedBatch, void> {
+    refuseId(id)
+    return this.enabled(id).following.follow(id, request)
+  }
+
+  /**
    * A page of the stored sessions that the caller may list: newest human activity first; damaged ones last,
    * with the reason.
    * @throws SessionError `DISABLED`, `STORAGE_FAILED`, `INVALID_SEQ` for an `after` that is no `next` of a
@@ -121,14 +150,26 @@ export class Persistence {
 
   /**
    * For an operator: a new session of what can still be read of a damaged one, which is not touched. Events keep
-   * their seqs; an ignorable `tidemark/lost` stands for each that is missing, up to a million of them, and the header
-   * says that it was salvaged. It is not open: resume it.
+   * their seqs; an ignorable `tidemark/lost` stands for each that is missing, up to a million of them, an ignorable
+   * `tidemark/unproven` for one that is not proven and of a type that nobody here defines, and the header says that it
+   * was salvaged. It is not open: resume it.
    * @throws SessionError `DISABLED`, also where the storage cannot; `NOT_FOUND`, `EXISTS`, `INVALID_ID`,
    * `CORRUPT` when no event can be read, `INVALID_PAYLOAD` (meta), `STORAGE_FAILED`.
    */
   async salvage(id: string, request: SalvageRequest = {}): Promise<Salvaged> {
     refuseId(id)
     return this.enabled(id).upkeep.salvage(this.sessions(), id, request)
+  }
+
+  /**
+   * Ends a stored session for good, with whatever stands in its place: damaged, or not even a session. Its forks stay.
+   * One that is open, in this process or in another one that lives, is `LOCKED`; with `force` it goes all the same,
+   * and whoever had it open hears `FENCED`.
+   * @throws SessionError `DISABLED`, `NOT_FOUND`, `LOCKED`, `STORAGE_FAILED`.
+   */
+  async remove(id: string, request: RemoveRequest = {}): Promise<void> {
+    refuseId(id)
+    return this.enabled(id).upkeep.remove(id, request)
   }
 
   private enabled(id: string): StoredSessions {

@@ -1,6 +1,7 @@
 import { tracked, type Host, type Sessions } from '@tidemark/session-core'
 import { z } from 'zod'
 import { systemPort } from './journal/fs.ts'
+import { segmentSizeBytesMax } from './journal/size.ts'
 import { JournalStorage } from './journal/storage.ts'
 import { Persistence } from './persistence.ts'
 import type { EnabledBy, SessionStorage } from './storage.ts'
@@ -26,8 +27,20 @@ export const Config = z
      * for the end of a crash, at the price of a second sync. `lazy` does so within a second.
      */
     durability: z.enum(['lazy', 'strict']).default('lazy'),
+    /** Of the journal in `root`: a segment that is larger is followed by another one. */
+    segmentSizeBytesMax: z.int().min(4_096).max(1_073_741_824).default(segmentSizeBytesMax),
+    /** Of the journal in `root`: whether what is sealed is packed, to a sixth of its size. */
+    compress: z.boolean().default(true),
     /** Whether `root` may be on a file system of the network, where exclusive creation and syncs may not hold. */
     allowNetworkFs: z.boolean().default(false),
+    /** Events since the last snapshot of the projections after which the next one is taken, in the background. */
+    snapshotEvents: z.int().min(1).default(20_000),
+    /** The same in bytes. */
+    snapshotSizeBytes: z.int().min(1).default(4_194_304),
+    /** Durable events that a session keeps in memory once a snapshot holds them: `history` reads older ones. */
+    retainEvents: z.int().min(0).default(10_000),
+    /** The same in bytes, as they are stored. */
+    retainSizeBytes: z.int().min(0).default(16_777_216),
     /** `required`: nothing stored is touched for a caller unless `tidemark/authorize` says yes. */
     authorize: z.enum(['off', 'required']).default('off'),
   })
@@ -49,7 +62,7 @@ interface WaitingHost extends Host {
 export function apply(ctx: WaitingHost, config?: Config): void {
   const settings = Config.parse(config)
   const state = decideSwitch(settings.enabled, process.env[switchVariable])
-  const { root, durability, allowNetworkFs } = settings
+  const { root, durability, segmentSizeBytesMax: sizeBytesMax, compress, allowNetworkFs } = settings
   if (state.kind === 'off') {
     ctx.effect(() =>
       ctx.provide(
@@ -69,7 +82,14 @@ export function apply(ctx: WaitingHost, config?: Config): void {
     })
   } else {
     ctx.effect(function* () {
-      const storage = new JournalStorage({ root, port: systemPort, durability, allowNetworkFs })
+      const storage = new JournalStorage({
+        root,
+        port: systemPort,
+        durability,
+        segmentSizeBytesMax: sizeBytesMax,
+        compress,
+        allowNetworkFs,
+      })
       yield () => storage.close()
       yield ctx.provide('sessionStorage', storage)
       yield* provide(ctx, storage, { settings, by: state.by })
@@ -82,8 +102,8 @@ function* provide(
   storage: SessionStorage,
   { settings, by }: { settings: Settings; by: EnabledBy },
 ): Generator<() => unknown, void> {
-  const { flushDelayMs, pendingSizeBytesMax, authorize } = settings
-  const options = { storage, enabledBy: by, flushDelayMs, pendingSizeBytesMax, authorize }
+  const { flushDelayMs, pendingSizeBytesMax, authorize, ...window } = settings
+  const options = { storage, enabledBy: by, flushDelayMs, pendingSizeBytesMax, authorize, window }
   const stored = new StoredSessions(ctx, ctx.get('sessions') as Sessions, options)
   yield () => stored.close()
   yield ctx.provide(

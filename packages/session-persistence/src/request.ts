@@ -1,4 +1,4 @@
-import type { FlushReceipt, JsonObject } from '@tidemark/session-core'
+import type { AnySessionEvent, FlushReceipt, HistoryRequest, JsonObject } from '@tidemark/session-core'
 
 /** Who asks, as `tidemark/authorize` is told. Always handed over, never taken from the surroundings. */
 export interface Caller {
@@ -54,5 +54,39 @@ export interface RepairRequest extends Caller {
   readonly force?: boolean
 }
 
+export interface RemoveRequest extends Caller {
+  /** Remove it although it is open somewhere, here or in another process: whoever has it is fenced. */
+  readonly force?: boolean
+}
+
 /** `id` and `meta` are those of the new session. Default of `meta`: the damaged one's, where it can be read. */
 export type SalvageRequest = CreateRequest
+
+/** As a session's own `history`. */
+export interface StoredHistoryRequest extends HistoryRequest, Caller {}
+
+/** A place in a stored log. `digest` names the log's whole content up to `seq`, so that another history is noticed. */
+export interface Cursor {
+  /** -1: before the first event. */
+  readonly seq: number
+  readonly digest: string
+}
+
+export interface FollowRequest extends Caller {
+  /** The cursor of the last batch that the caller has, or a flush's receipt. Default: from the beginning. */
+  readonly after?: Cursor
+  /** Ends the stream when it is aborted. It also ends when persistence is closed. */
+  readonly signal?: AbortSignal
+  /** How long to wait between two looks at the log, in milliseconds. Default: 100; 10 to 10,000. */
+  readonly pollMs?: number
+}
+
+/** What was appended at once. */
+export interface FollowedBatch {
+  /** As they are stored. */
+  readonly events: readonly AnySessionEvent[]
+  /** Where to go on after this batch. */
+  readonly cursor: Cursor
+  /** Whether anything proves that it is on stable storage; the batch after it does. */
+  readonly isDurable: boolean
+}

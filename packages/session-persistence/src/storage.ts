@@ -1,7 +1,7 @@
 import type { SessionHeader, SessionRecovered } from '@tidemark/session-core'
 import type { EncodedEvent } from './encoded-event.ts'
 import type { Claim, Lease, Tail } from './storage-lease.ts'
-import type { SalvagedLog, StoredLog, Verdict } from './stored-log.ts'
+import type { SalvagedLog, StoredBatch, StoredLog, Verdict } from './stored-log.ts'
 import type { SummaryPage } from './summary.ts'
 
 export type * from './storage-lease.ts'
@@ -60,11 +60,22 @@ export interface SessionStorage {
    */
   list(options: ListTerms): Promise<SummaryPage>
 
-  /** Ends a session for good. Its leases are fenced. @throws SessionError `NOT_FOUND`. */
-  remove(id: string): Promise<void>
+  /**
+   * Ends a session for good, and takes away what stands in its place, damaged or not. Its leases are fenced.
+   * @throws SessionError `NOT_FOUND`, `LOCKED` where the terms say so.
+   */
+  remove(id: string, terms?: RemoveTerms): Promise<void>
 
   /** Reads everything and says what it found. @throws SessionError `NOT_FOUND`. */
   verify(id: string): Promise<Verdict>
+
+  /**
+   * In a storage that can: the batches that come after a cursor, and those that are still to come, until `signal` is
+   * aborted. What was given out is not read again. Where this is missing, `read` is called again and again.
+   * @throws SessionError `CORRUPT` when the log does not hold the cursor; `TAIL_MOVED` when somebody took over and
+   * dropped what was given out before it was durable; `NOT_FOUND`, also once the session is removed.
+   */
+  follow?(id: string, terms: FollowTerms): AsyncIterable<StoredBatch>
 
   /**
    * For an operator, in a storage that can: goes on without what follows `acceptLossAfter`, which is set aside,
@@ -129,10 +140,23 @@ export interface ReadTerms {
   readonly receipt?: Receipted
 }
 
+export interface FollowTerms {
+  /** Default: from the beginning. Without a digest only the seq can be looked for. */
+  readonly after?: Tail
+  readonly signal?: AbortSignal
+  /** How long to wait between two looks, in milliseconds. */
+  readonly pollMs: number
+}
+
 export interface RepairTerms {
   readonly claim: Claim
   readonly acceptLossAfter: number
   readonly force?: boolean
+}
+
+export interface RemoveTerms {
+  /** Refuse with `LOCKED` when the storage knows that a holder lives. Default: that one is fenced. */
+  readonly unlessHeld?: boolean
 }
 
 export interface ListTerms {

@@ -1,8 +1,10 @@
-import type { Host, Sessions, SessionView } from '@tidemark/session-core'
+import { SessionError, type Host, type HistorySource, type Sessions } from '@tidemark/session-core'
 import { Authorization, type AuthorizationMode } from './authorization.ts'
 import { OpenSessions } from './open-sessions.ts'
-import type { Claim, EnabledBy, SessionStorage } from './storage.ts'
-import { withWriter, type StoredSession } from './stored-session.ts'
+import type { WindowTerms } from './session-window.ts'
+import type { Claim, EnabledBy, SessionStorage, Tail } from './storage.ts'
+import { StoredHistory } from './stored-history.ts'
+import { asUnknown, readStored, untilStill, type StoredSession, type Wanted } from './stored-session.ts'
 import { TypedStorage } from './typed-storage.ts'
 
 export interface StoreOptions {
@@ -11,6 +13,7 @@ export interface StoreOptions {
   readonly flushDelayMs: number
   readonly pendingSizeBytesMax: number
   readonly authorize: AuthorizationMode
+  readonly window: WindowTerms
 }
 
 /** What every operation on stored sessions goes through. */
@@ -24,12 +27,14 @@ export class StoreAccess {
     private readonly sessions: Sessions,
     private readonly options: StoreOptions,
   ) {
-    const { storage, flushDelayMs, pendingSizeBytesMax, authorize } = options
+    const { storage, flushDelayMs, pendingSizeBytesMax, authorize, window } = options
     this.storage = new TypedStorage(storage)
     this.authorization = new Authorization(host, authorize)
     const report = (error: unknown): void => this.report(error)
     const { capabilities } = storage
-    this.open = new OpenSessions({ sessions, capabilities, flushDelayMs, pendingSizeBytesMax, report })
+    const shelf = this.storage.snapshots
+    const writing = { capabilities, flushDelayMs, pendingSizeBytesMax }
+    this.open = new OpenSessions({ sessions, ...writing, window, shelf, report })
   }
 
   report(error: unknown): void {
@@ -41,12 +46,25 @@ export class StoreAccess {
     return { incarnation, enabledBy: this.options.enabledBy, ...(carry.length > 0 && { carry }) }
   }
 
-  /** @throws SessionError `UNKNOWN_TYPE` and what else a history can be refused for. */
-  view(stored: StoredSession, carry: readonly string[]): SessionView {
-    try {
-      return this.sessions.view(stored.header, stored.events, carry)
-    } catch (error) {
-      throw withWriter(stored, error)
-    }
+  /** @throws SessionError as `readStored` does. */
+  read(id: string, wanted: Wanted = {}): Promise<StoredSession> {
+    const { sessions, storage, options } = this
+    const { retainEvents } = options.window
+    return readStored(id, wanted, { storage, sessions, history: this.historyOf(id), retainEvents })
+  }
+
+  /** Where a stored log ends, from its last batch. */
+  tailOf(id: string): Promise<Tail> {
+    return untilStill(id, async () => {
+      const { batches } = await asUnknown(id, () => this.storage.read(id, { from: Number.MAX_SAFE_INTEGER }))
+      let tail: Tail | undefined
+      for await (const batch of batches) tail = batch.tail
+      if (tail) return tail
+      throw new SessionError('CORRUPT', `${id}: the storage gave no batch at all`, { sessionId: id })
+    })
+  }
+
+  historyOf(id: string): HistorySource {
+    return new StoredHistory(id, this.storage)
   }
 }

@@ -1,44 +1,57 @@
-import {
-  SessionError,
-  isSessionError,
-  type AnySessionEvent,
-  type SessionHeader,
-} from '@tidemark/session-core'
-import type { ReadTerms, Receipted, Rest, SessionStorage, StoredBatch, Tail, Writer } from './storage.ts'
+import { SessionError, isSessionError } from '@tidemark/session-core'
+import type { HistorySource, Sessions, SessionSnapshot, SessionView } from '@tidemark/session-core'
+import { decodeSnapshot } from './snapshot-content.ts'
+import type { Receipted, Rest, SessionStorage, StoredBatch, Tail, Writer } from './storage.ts'
 import { unknownSession } from './unknown-session.ts'
 
 /** A stored session, read to its end, or as far as was wanted. */
 export interface StoredSession {
-  readonly header: SessionHeader
-  readonly events: readonly AnySessionEvent[]
+  readonly view: SessionView
   readonly tail: Tail
   /** The last seq that the storage proves durable. */
   readonly durableSeq: number
   /** What follows the last batch. */
   readonly rest: Rest | undefined
-  /** Who wrote which events, oldest first: from each `seq` on until the next. */
-  readonly writers: readonly { readonly seq: number; readonly writer: Writer }[]
+  /** The last seq of the snapshot that the read began with, -1 without one. */
+  readonly snapshotSeq: number
 }
 
 /** How often a log is read anew that others take over while it is read. */
 const readsMax = 16
 
+/** Events before a snapshot that are read all the same: what a host shows first, and most sessions whole. */
+const tailEvents = 1_000
+
 /** What is wanted of a stored session: all of it, unless something says less. */
 export interface Wanted {
-  readonly from?: number | undefined
   readonly through?: number | undefined
   readonly receipt?: Receipted | undefined
+  readonly carry?: readonly string[] | undefined
 }
 
-/** @throws SessionError `NOT_FOUND`, `CORRUPT`, `UNSUPPORTED_FORMAT`, `STORAGE_FAILED`, `LOCKED` when it never holds still. */
-export async function readStored(
-  storage: SessionStorage,
-  id: string,
-  wanted: Wanted = {},
-): Promise<StoredSession> {
+/** What a stored session is read into. */
+export interface Reading {
+  readonly storage: SessionStorage
+  readonly sessions: Sessions
+  readonly history: HistorySource
+  /** Events that stay in memory, where the rest can be read again. */
+  readonly retainEvents: number
+}
+
+/**
+ * The session up to and including `through`, whatever follows it; all of it where that is not given.
+ * @throws SessionError `NOT_FOUND`, `CORRUPT`, `UNSUPPORTED_FORMAT`, `STORAGE_FAILED`, `UNKNOWN_TYPE` naming the
+ * writer, `INVALID_SEQ`, `LOCKED` when it never holds still.
+ */
+export function readStored(id: string, wanted: Wanted, reading: Reading): Promise<StoredSession> {
+  return untilStill(id, () => readOnce(id, wanted, reading))
+}
+
+/** Reads a log again that somebody took over while it was read. @throws SessionError `LOCKED`. */
+export async function untilStill<T>(id: string, read: () => Promise<T>): Promise<T> {
   for (let reads = 1; ; reads++) {
     try {
-      return await readOnce(storage, id, wanted)
+      return await read()
     } catch (error) {
       if (!isSessionError(error) || error.code !== 'TAIL_MOVED') throw error
       if (reads < readsMax) continue
@@ -48,58 +61,58 @@ export async function readStored(
   }
 }
 
-async function readOnce(storage: SessionStorage, id: string, wanted: Wanted): Promise<StoredSession> {
-  const log = await asUnknown(id, () => storage.read(id, termsOf(wanted)))
-  const events: AnySessionEvent[] = []
-  const writers: { seq: number; writer: Writer }[] = []
-  let durableSeq = -1
+async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<StoredSession> {
+  const { through, receipt, carry } = wanted
+  const { storage, sessions, history, retainEvents } = reading
+  // A receipt beyond what is wanted says nothing of it; below 0 nothing is wanted but the header, given in any case.
+  const isReached = receipt !== undefined && receipt.seq <= (through ?? Infinity)
+  const isBounded = through !== undefined && Number.isInteger(through) && through >= 0
+  const snapshot = await findSnapshot(id, isBounded ? through : undefined, reading)
+  const from = Math.max(0, (snapshot?.seq ?? -1) + 1 - Math.min(retainEvents, tailEvents))
+  const terms = {
+    ...(from > 0 && { from }),
+    ...(isBounded && { through }),
+    ...(isReached && { receipt }),
+  }
+  const log = await asUnknown(id, () => storage.read(id, terms))
   let last: StoredBatch | undefined
-  for await (const batch of log.batches) {
-    if (batch.epoch !== last?.epoch) writers.push({ seq: events.length, writer: batch.writer })
-    for (const event of batch.events) events.push(event)
-    if (batch.isDurable) durableSeq = batch.tail.seq
-    last = batch
+  let durableSeq = -1
+  try {
+    const replay = sessions.replay(log.header, { snapshot, from, carry: carry ?? [], history, retainEvents })
+    for await (const batch of log.batches) {
+      last = batch
+      replay.push(batch.events)
+      if (batch.isDurable) durableSeq = batch.tail.seq
+    }
+    if (last === undefined)
+      throw new SessionError('CORRUPT', `${id}: the storage gave no batch at all`, { sessionId: id })
+    const { view } = replay
+    refuseShort(view, through)
+    const { tail } = last
+    durableSeq = Math.min(durableSeq, view.log.length - 1)
+    return { view, tail, durableSeq, rest: log.rest?.(), snapshotSeq: snapshot?.seq ?? -1 }
+  } catch (error) {
+    throw await withWriter(id, error, { storage, last })
   }
-  const { header } = log
-  if (last) return { header, events, tail: last.tail, durableSeq, rest: log.rest?.(), writers }
-  throw new SessionError('CORRUPT', `${id}: the storage gave no batch at all`, { sessionId: id })
 }
 
-/** Below 0 nothing is wanted but the header, and that is given in any case. */
-function termsOf({ from, through, receipt }: Wanted): ReadTerms {
-  return {
-    ...(from !== undefined && { from: Math.max(0, from) }),
-    ...(through !== undefined && through >= 0 && { through }),
-    ...(receipt && { receipt }),
-  }
-}
-
-/**
- * The session up to and including `through`, whatever follows it; all of it where that is not given.
- * @throws SessionError `INVALID_SEQ`, and what `readStored` does.
- */
-export async function readThrough(
-  storage: SessionStorage,
+/** The newest one that this program can begin with. What stands in it is as it was acknowledged. */
+async function findSnapshot(
   id: string,
-  { through, receipt }: Omit<Wanted, 'from'>,
-): Promise<StoredSession> {
-  if (through === undefined) return readStored(storage, id, { receipt })
-  // A receipt beyond what is wanted says nothing of it.
-  const wanted = receipt !== undefined && receipt.seq > through ? { through } : { through, receipt }
-  return upTo(await readStored(storage, id, Number.isInteger(through) ? wanted : {}), through)
+  through: number | undefined,
+  { storage, sessions }: Reading,
+): Promise<SessionSnapshot | undefined> {
+  const found = await asUnknown(id, async () => storage.snapshots?.load(id, through))
+  const snapshot = found && decodeSnapshot(found.content)
+  if (found === undefined || snapshot?.seq !== found.at.seq) return undefined
+  return sessions.vocabulary.accepts(snapshot) ? snapshot : undefined
 }
 
-/** The session as it was up to and including `through`. @throws SessionError `INVALID_SEQ`. */
-export function upTo(stored: StoredSession, through: number): StoredSession {
-  const length = stored.events.length
-  const isThere =
-    Number.isInteger(through) && through < length && (through >= 0 || (through === -1 && length === 0))
-  if (isThere) {
-    const durableSeq = Math.min(stored.durableSeq, through)
-    return { ...stored, durableSeq, events: stored.events.slice(0, through + 1) }
-  }
-  const message = `${stored.header.id}: no event at ${through}: the log holds ${length} events`
-  throw new SessionError('INVALID_SEQ', message, { sessionId: stored.header.id, intactThrough: length - 1 })
+function refuseShort({ id, log }: SessionView, through: number | undefined): void {
+  const { length } = log
+  if (through === undefined || through === length - 1) return
+  const message = `${id}: no event at ${through}: the log holds ${length} events`
+  throw new SessionError('INVALID_SEQ', message, { sessionId: id, intactThrough: length - 1 })
 }
 
 /**
@@ -114,11 +127,21 @@ export async function asUnknown<T>(id: string, work: () => Promise<T>): Promise<
 }
 
 /** Says of an event of an unknown type who wrote it. */
-export function withWriter({ writers }: StoredSession, error: unknown): unknown {
+async function withWriter(
+  sessionId: string,
+  error: unknown,
+  { storage, last }: { storage: SessionStorage; last: StoredBatch | undefined },
+): Promise<unknown> {
   if (!isSessionError(error) || error.code !== 'UNKNOWN_TYPE') return error
-  const { seq } = error.details
-  const by = writers.findLast((entry) => seq !== undefined && entry.seq <= seq)?.writer
+  const { seq = -1 } = error.details
+  const by = last?.writer ?? (await writerOf(sessionId, seq, storage))
   if (by === undefined) return error
   const writer = `${by.incarnation} (pid ${by.pid} on ${by.host})`
   return new SessionError(error.code, `${error.message}; written by ${writer}`, { ...error.details, writer })
+}
+
+async function writerOf(id: string, seq: number, storage: SessionStorage): Promise<Writer | undefined> {
+  const { batches } = await storage.read(id, { from: seq, through: seq })
+  for await (const batch of batches) if (batch.events.some((event) => event.seq === seq)) return batch.writer
+  return undefined
 }

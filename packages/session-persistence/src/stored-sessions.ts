@@ -1,11 +1,27 @@
-import { refuseId, type Host, type Session, type Sessions } from '@tidemark/session-core'
+import {
+  historyTerms,
+  pageOf,
+  refuseId,
+  type AnySessionEvent,
+  type HistoryPage,
+  type Host,
+  type Session,
+  type Sessions,
+} from '@tidemark/session-core'
+import { Following } from './following.ts'
 import { Forks } from './forks.ts'
 import { receiptedIn } from './kept-receipt.ts'
 import { keptMeta } from './kept-meta.ts'
-import type { CreateRequest, InspectRequest, ListRequest, ResumeRequest } from './request.ts'
+import type {
+  CreateRequest,
+  InspectRequest,
+  ListRequest,
+  ResumeRequest,
+  StoredHistoryRequest,
+} from './request.ts'
 import type { Lease, Tail } from './storage.ts'
 import { StoreAccess, type StoreOptions } from './store-access.ts'
-import { asUnknown, readStored, readThrough, upTo, type StoredSession } from './stored-session.ts'
+import { asUnknown, type StoredSession } from './stored-session.ts'
 import type { StoredView } from './stored-view.ts'
 import type { SessionSummary, SummaryPage } from './summary.ts'
 import { Upkeep } from './upkeep.ts'
@@ -23,12 +39,14 @@ const pageLength = 50
 export class StoredSessions {
   readonly forks: Forks
   readonly upkeep: Upkeep
+  readonly following: Following
   private readonly access: StoreAccess
 
   constructor(host: Host, sessions: Sessions, options: StoreOptions) {
     this.access = new StoreAccess(host, sessions, options)
     this.forks = new Forks(this.access)
     this.upkeep = new Upkeep(this.access)
+    this.following = new Following(this.access)
   }
 
   create(sessions: Sessions, { id, meta, as }: CreateRequest): Promise<Session> {
@@ -41,7 +59,12 @@ export class StoredSessions {
         const claim = this.access.newClaim()
         const lease = await storage.create(header, { claim })
         return open.bind(lease, (recorder) =>
-          sessions.create({ header, recorder, incarnation: claim.incarnation }),
+          sessions.create({
+            header,
+            recorder,
+            history: this.access.historyOf(header.id),
+            incarnation: claim.incarnation,
+          }),
         )
       })
     })
@@ -54,31 +77,49 @@ export class StoredSessions {
     return open.run(async () => {
       await authorization.require({ operation: 'resume', sessionId: id, as })
       return open.reserve(id, 'LOCKED', async () => {
-        const stored = await readStored(storage, id, { receipt })
-        this.access.view(stored, carry)
+        const read = await this.access.read(id, { receipt, carry })
         const claim = this.access.newClaim(carry)
         const terms = { claim, ...(force && { force }), ...(receipt && { receipt }) }
         const lease = await asUnknown(id, () => storage.acquire(id, terms))
-        return open.bind(lease, async (recorder) => {
-          const { header, events: seed } = await this.asClaimed(stored, lease)
-          const { incarnation } = claim
-          const { recovered = [] } = lease
-          const session = sessions.create({ header, seed, recovered, carry, recorder, incarnation })
-          for (const record of recovered) sessions.tellRecovered(session, record)
-          return session
-        })
+        const { incarnation } = claim
+        const { recovered = [] } = lease
+        return open.bind(
+          lease,
+          async (recorder) => {
+            const { view } = await this.asClaimed(read, lease, carry)
+            const history = this.access.historyOf(id)
+            const inherited = { header: view.header, seed: view.seed(), recovered, carry }
+            const session = sessions.create({ ...inherited, recorder, history, incarnation })
+            for (const record of recovered) sessions.tellRecovered(session, record)
+            return session
+          },
+          { snapshotSeq: read.snapshotSeq },
+        )
       })
     })
   }
 
   inspect(id: string, { carry = [], as, ...wanted }: InspectRequest): Promise<StoredView> {
     const receipt = receiptedIn(wanted.receipt)
-    const { authorization, open, storage } = this.access
+    const { authorization, open } = this.access
     return open.run(async () => {
       await authorization.require({ operation: 'inspect', sessionId: id, as })
-      const stored = await readThrough(storage, id, { through: wanted.through, receipt })
-      const { durableSeq, rest } = stored
-      return Object.assign(this.access.view(stored, carry), { durableSeq, rest })
+      const { view, durableSeq, rest } = await this.access.read(id, {
+        through: wanted.through,
+        receipt,
+        carry,
+      })
+      return Object.assign(view, { durableSeq, rest })
+    })
+  }
+
+  history(id: string, { as, ...request }: StoredHistoryRequest): Promise<HistoryPage<AnySessionEvent>> {
+    const { authorization, open } = this.access
+    return open.run(async () => {
+      await authorization.require({ operation: 'history', sessionId: id, as })
+      const { seq } = await this.access.tailOf(id)
+      const terms = historyTerms(request, seq + 1)
+      return pageOf(await this.access.historyOf(id).page(terms), terms)
     })
   }
 
@@ -111,9 +152,12 @@ export class StoredSessions {
   }
 
   /** The history that the lease goes on from: read again if somebody wrote between reading and claiming. */
-  private async asClaimed(stored: StoredSession, { tail, header }: Lease): Promise<StoredSession> {
-    if (isSame(stored.tail, tail)) return stored
-    return upTo(await readStored(this.access.storage, header.id, { through: tail.seq }), tail.seq)
+  private async asClaimed(
+    read: StoredSession,
+    { tail, header }: Lease,
+    carry: readonly string[],
+  ): Promise<StoredSession> {
+    return isSame(read.tail, tail) ? read : this.access.read(header.id, { through: tail.seq, carry })
   }
 }
 

@@ -63,40 +63,60 @@ export function pageOf(
   after: string | undefined,
   countMax: number,
 ): SummaryPage {
+  const placed = summaries.map((summary) => ({ summary, ...placeOf(summary) }))
+  const { items, next } = selectPage(placed, after, countMax)
+  return { sessions: items.map(({ summary }) => summary), ...(next !== undefined && { next }) }
+}
+
+/** Where a session stands in a list: its activity, null when it is unknown, and its id. */
+export interface Placed {
+  readonly activeAt: number | null
+  readonly id: string
+}
+
+/** One page of whatever has a place in a list. Ids are asked for only where activities are the same. */
+export function selectPage<T extends Placed>(
+  placed: Iterable<T>,
+  after: string | undefined,
+  countMax: number,
+): { readonly items: readonly T[]; readonly next?: string } {
   if (!Number.isInteger(countMax) || countMax < 1) {
     throw new SessionError('INVALID_SEQ', 'a page holds at least one session: countMax counts from 1')
   }
-  const sorted = [...summaries].sort((a, b) => compare(placeOf(a), placeOf(b)))
   const place = after === undefined ? undefined : readCursor(after)
-  const rest = place === undefined ? sorted : sorted.filter((summary) => compare(placeOf(summary), place) > 0)
-  const sessions = rest.slice(0, Math.min(countMax, pageLengthMax))
-  const last = sessions.at(-1)
-  return { sessions, ...(last && sessions.length < rest.length && { next: cursorOf(placeOf(last)) }) }
+  const rest = [...placed].filter((each) => place === undefined || compare(each, place) > 0).sort(compare)
+  const items = rest.slice(0, Math.min(countMax, pageLengthMax))
+  const last = items.at(-1)
+  return { items, ...(last && items.length < rest.length && { next: cursorOf(last) }) }
 }
 
-/** Where a session stands in the order: its activity, null when it is unknown, and its id. */
-type Place = readonly [activeAt: number | null, id: string]
-
-function placeOf(summary: SessionSummary): Place {
-  return [summary.status === 'ok' ? (summary.lastHumanTime ?? summary.createdAt) : null, summary.id]
+export function placeOf(summary: SessionSummary): Placed {
+  const activeAt = summary.status === 'ok' ? activeAtOf(summary.header, summary) : null
+  return { activeAt, id: summary.id }
 }
 
-function compare([timeA, idA]: Place, [timeB, idB]: Place): number {
-  const newestFirst = (timeB ?? -Infinity) - (timeA ?? -Infinity)
+/** What a list is sorted by. */
+export function activeAtOf({ createdAt }: SessionHeader, { lastHumanTime }: Partial<Activity>): number {
+  return lastHumanTime ?? createdAt
+}
+
+function compare(a: Placed, b: Placed): number {
+  const newestFirst = (b.activeAt ?? -Infinity) - (a.activeAt ?? -Infinity)
   // Two unknown times differ by NaN.
   if (newestFirst) return newestFirst
+  const [idA, idB] = [a.id, b.id]
   if (idA === idB) return 0
   return idA < idB ? -1 : 1
 }
 
-function cursorOf(place: Place): string {
-  return Buffer.from(JSON.stringify(place)).toString('base64url')
+function cursorOf({ activeAt, id }: Placed): string {
+  return Buffer.from(JSON.stringify([activeAt, id])).toString('base64url')
 }
 
-function readCursor(cursor: string): Place {
+function readCursor(cursor: string): Placed {
   const place = typeof cursor === 'string' && parseJson(Buffer.from(cursor, 'base64url').toString())
   const [time, id] = Array.isArray(place) ? (place as unknown[]) : []
   const fits = (time === null || typeof time === 'number') && typeof id === 'string'
   if (!fits) throw new SessionError('INVALID_SEQ', 'a page goes on after the `next` of the one before it')
-  return [time, id]
+  return { activeAt: time, id }
 }

@@ -9,10 +9,15 @@ export class TypedStorage implements seam.SessionStorage {
   /** Present when the storage has it, as is `salvage`. */
   readonly repair?: (id: string, terms: seam.RepairTerms) => Promise<SessionRecovered>
   readonly salvage?: (id: string) => Promise<seam.SalvagedLog>
+  readonly snapshots?: seam.SnapshotShelf
+  readonly follow?: (id: string, terms: seam.FollowTerms) => AsyncIterable<seam.StoredBatch>
 
   constructor(private readonly storage: seam.SessionStorage) {
     this.capabilities = storage.capabilities
     if (storage.repair) this.repair = (id, terms) => typed('repair', () => this.repairOnce(id, terms))
+    if (storage.follow)
+      this.follow = (id, terms) => typedBatches(storage.follow?.(id, terms) ?? nothingFollows())
+    if (storage.snapshots) this.snapshots = new TypedShelf(storage.snapshots)
     if (storage.salvage) this.salvage = (id) => typed('salvage', () => this.salvageOnce(id))
   }
 
@@ -39,8 +44,8 @@ export class TypedStorage implements seam.SessionStorage {
     return typed('list', () => this.storage.list(terms))
   }
 
-  remove(id: string): Promise<void> {
-    return typed('remove', () => this.storage.remove(id))
+  remove(id: string, terms?: seam.RemoveTerms): Promise<void> {
+    return typed('remove', () => this.storage.remove(id, terms))
   }
 
   verify(id: string): Promise<seam.Verdict> {
@@ -66,6 +71,24 @@ export class TypedStorage implements seam.SessionStorage {
     if (log === undefined) throw foreign('salvage', undefined)
     const { header, records } = log
     return { records: typedItems('salvage', records, isSalvaged), ...(header && { header }) }
+  }
+}
+
+/** A shortcut that somebody else's storage gives: nothing but what can be one is passed on. */
+class TypedShelf implements seam.SnapshotShelf {
+  constructor(private readonly shelf: seam.SnapshotShelf) {}
+
+  save(lease: seam.Lease, snapshot: seam.Snapshot): Promise<void> {
+    return typed('snapshots.save', () => this.shelf.save(lease, snapshot))
+  }
+
+  load(id: string, through?: number): Promise<seam.Snapshot | undefined> {
+    return typed('snapshots.load', async () => {
+      const snapshot = await this.shelf.load(id, through)
+      if (snapshot === undefined || (isTail(snapshot.at) && ArrayBuffer.isView(snapshot.content)))
+        return snapshot
+      throw foreign('snapshots.load', undefined)
+    })
   }
 }
 
@@ -103,6 +126,10 @@ async function* typedBatches(
 /** Of a class of theirs only what has a name here. */
 function pick({ epoch, writer, events, tail }: seam.StoredBatch): Omit<seam.StoredBatch, 'isDurable'> {
   return { epoch, writer, events, tail }
+}
+
+async function* nothingFollows(): AsyncGenerator<seam.StoredBatch, void> {
+  throw foreign('follow', undefined)
 }
 
 function restOf(log: seam.StoredLog): seam.Rest | undefined {

@@ -1,7 +1,7 @@
 import { SessionError, refuseId, type SessionHeader, type SessionRecovered } from '@tidemark/session-core'
 import type { Sessions } from '@tidemark/session-core'
 import { keptMeta } from './kept-meta.ts'
-import type { Caller, RepairRequest, SalvageRequest } from './request.ts'
+import type { Caller, RemoveRequest, RepairRequest, SalvageRequest } from './request.ts'
 import { Salvage, type Salvaged } from './salvage.ts'
 import type { Lease, SalvagedLog, Verdict } from './storage.ts'
 import type { StoreAccess } from './store-access.ts'
@@ -32,6 +32,15 @@ export class Upkeep {
     })
   }
 
+  remove(id: string, { force = false, as }: RemoveRequest): Promise<void> {
+    const { authorization, open, storage } = this.access
+    return open.run(async () => {
+      await authorization.require({ operation: 'remove', sessionId: id, as })
+      const remove = (): Promise<void> => asUnknown(id, () => storage.remove(id, { unlessHeld: !force }))
+      return force ? remove() : open.reserve(id, 'LOCKED', remove)
+    })
+  }
+
   salvage(sessions: Sessions, id: string, request: SalvageRequest): Promise<Salvaged> {
     const { id: newId = globalThis.crypto.randomUUID(), as } = request
     refuseId(newId)
@@ -43,7 +52,7 @@ export class Upkeep {
       if (salvage === undefined) throw unable(id, 'salvage')
       return open.reserve(newId, 'EXISTS', async () => {
         const log = await asUnknown(id, () => salvage(id))
-        const found = await this.collect(id, log)
+        const found = await this.collect(sessions, id, log)
         const own = sessions.newHeader({ id: newId, meta: meta ?? log.header?.meta })
         const header = salvagedHeader(own, log.header, found.mark)
         const terms = { claim: this.access.newClaim(), seed: found.seed(header.createdAt) }
@@ -54,8 +63,10 @@ export class Upkeep {
     })
   }
 
-  private async collect(id: string, { records }: SalvagedLog): Promise<Salvage> {
-    const found = new Salvage(id, this.access.storage.capabilities)
+  private async collect(sessions: Sessions, id: string, { records, header }: SalvagedLog): Promise<Salvage> {
+    const { eventSizeBytesMax } = this.access.storage.capabilities
+    const isKnown = (type: string): boolean => sessions.vocabulary.event(type) !== undefined
+    const found = new Salvage(id, { eventSizeBytesMax, isKnown, source: header?.salvaged })
     for await (const record of records) found.take(record)
     if (found.isEmpty) {
       const message = `${id}: no event of it can be read; nothing was created`

@@ -1,14 +1,10 @@
-import {
-  SessionError,
-  assert,
-  isSessionError,
-  type Recorder,
-  type SessionEvent,
-} from '@tidemark/session-core'
+import { SessionError, assert, type Recorder, type SessionEvent } from '@tidemark/session-core'
 import { tooLarge } from './acceptance.ts'
-import { encodeEvent, type EncodedEvent } from './encoded-event.ts'
+import { Backlog } from './backlog.ts'
+import { encodeEvent, isLarger, knownSizeBytes, type EncodedEvent } from './encoded-event.ts'
 import { waitsAlone } from './lead-in.ts'
 import type { Lease, Receipt, StorageCapabilities, Tail } from './storage.ts'
+import { asSessionError, refusalAfter } from './writer-failure.ts'
 
 export interface WriteBehindOptions {
   readonly capabilities: StorageCapabilities
@@ -16,8 +12,10 @@ export interface WriteBehindOptions {
   readonly flushDelayMs: number
   /** Bytes that may wait, those being written included. */
   readonly pendingSizeBytesMax: number
-  /** Called after each acknowledgement. */
-  readonly onDurable: (seq: number) => void
+  /** Called after each acknowledgement, with the bytes that it was of. */
+  readonly onDurable: (seq: number, sizeBytes: number) => void
+  /** Called once when it is closed and everything is written, and waited for before the lease is given back. */
+  readonly onWritten: () => Promise<void>
   /** Called once, when it fails: perhaps nobody is waiting for a flush who could hear of it. */
   readonly onFailed: (cause: SessionError) => void
   /** Called once, when it is closed. */
@@ -47,14 +45,14 @@ interface Waiter {
  */
 export class WriteBehind implements Recorder {
   private state: State = { kind: 'open' }
-  private pending: EncodedEvent[] = []
-  private pendingSizeBytes = 0
+  private readonly backlog = new Backlog()
   private isWriting = false
   /** The last seq that somebody, or the timer, wants written. */
   private wantedSeq: number
   private admittedSeq: number
   private acknowledged: Tail
   private waiters: Waiter[] = []
+  private cutting: Waiter | undefined
   private timer: NodeJS.Timeout | undefined
   private closing: Promise<void> | undefined
 
@@ -84,15 +82,14 @@ export class WriteBehind implements Recorder {
       throw new SessionError('TAIL_MOVED', message, { sessionId: id, seq: event.seq })
     }
     const encoded = encodeEvent(event)
-    if (encoded.sizeBytes > capabilities.eventSizeBytesMax)
+    if (isLarger(encoded, capabilities.eventSizeBytesMax))
       throw tooLarge(id, encoded, capabilities.eventSizeBytesMax)
-    if (this.hasWork && this.pendingSizeBytes + encoded.sizeBytes > pendingSizeBytesMax) {
-      const waiting = `${this.pendingSizeBytes} bytes wait to be written, at most ${pendingSizeBytesMax} may`
+    if (this.hasWork && !this.backlog.hasRoomFor(encoded, pendingSizeBytesMax)) {
+      const waiting = `${this.backlog.sizeBytes} bytes wait to be written, at most ${pendingSizeBytesMax} may`
       const message = `${id}: ${waiting}; flush first`
       throw new SessionError('BACK_PRESSURE', message, { sessionId: id, seq: event.seq, pendingSizeBytesMax })
     }
-    this.pending.push(encoded)
-    this.pendingSizeBytes += encoded.sizeBytes
+    this.backlog.add(encoded)
     this.admittedSeq = event.seq
     this.schedule()
   }
@@ -116,11 +113,22 @@ export class WriteBehind implements Recorder {
     return this.closing
   }
 
+  /** Where the log ends at a seq: a batch ends there. Rejects when that is never written. */
+  cut(seq: number): Promise<Tail> {
+    if (this.durableSeq === seq) return Promise.resolve(this.acknowledged)
+    if (this.state.kind === 'over') return Promise.reject(this.state.cause)
+    assert(seq > this.durableSeq && seq <= this.admittedSeq, 'a batch ends in what waits')
+    return new Promise((resolve, reject) => {
+      this.cutting = { seq, resolve: () => resolve(this.acknowledged), reject }
+    })
+  }
+
   /** Whether something is to be written, or is being written. */
   private get hasWork(): boolean {
     const count = this.admittedSeq - this.durableSeq
-    const isInFlight = count > this.pending.length
-    return isInFlight || (count > 0 && !waitsAlone(this.pending))
+    const { pending } = this.backlog
+    const isInFlight = count > pending.length
+    return isInFlight || (count > 0 && !waitsAlone(pending))
   }
 
   private schedule(): void {
@@ -145,7 +153,8 @@ export class WriteBehind implements Recorder {
   }
 
   private async writeBatch(): Promise<void> {
-    const batch = this.takeBatch()
+    // Also those that nobody waits for, since they cost no sync of their own.
+    const batch = this.backlog.take(this.options.capabilities.batchSizeBytesMax, this.cutting?.seq)
     try {
       const { epoch, tail } = this.lease
       const terms = { expectedTail: tail, epoch, batchId: globalThis.crypto.randomUUID() }
@@ -169,25 +178,13 @@ export class WriteBehind implements Recorder {
     throw new SessionError('STORAGE_FAILED', message, { sessionId, intactThrough: this.durableSeq })
   }
 
-  /**
-   * As many events as fit in one append: also those that nobody waits for, since they cost no sync of their
-   * own.
-   */
-  private takeBatch(): readonly EncodedEvent[] {
-    let sizeBytes = 0
-    const tooMany = this.pending.findIndex((encoded) => {
-      sizeBytes += encoded.sizeBytes
-      return sizeBytes > this.options.capabilities.batchSizeBytesMax
-    })
-    const count = tooMany === -1 ? this.pending.length : tooMany
-    const batch = this.pending.slice(0, count)
-    this.pending = this.pending.slice(count)
-    return batch
-  }
-
   private settle(batch: readonly EncodedEvent[]): void {
-    this.pendingSizeBytes -= batch.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
-    this.options.onDurable(this.durableSeq)
+    this.backlog.settle()
+    if (this.cutting?.seq === this.durableSeq) {
+      this.cutting.resolve()
+      this.cutting = undefined
+    }
+    this.options.onDurable(this.durableSeq, sizeOf(batch))
     const [done, left] = partition(this.waiters, ({ seq }) => seq <= this.durableSeq)
     this.waiters = left
     for (const { resolve } of done) resolve()
@@ -203,11 +200,12 @@ export class WriteBehind implements Recorder {
     this.state = state
     clearTimeout(this.timer)
     this.timer = undefined
-    this.pending = []
-    this.pendingSizeBytes = 0
+    this.backlog.clear()
     const waiters = this.waiters
     this.waiters = []
     for (const { reject } of waiters) reject(state.cause)
+    this.cutting?.reject(state.cause)
+    this.cutting = undefined
   }
 
   private async closeOnce(): Promise<void> {
@@ -217,6 +215,7 @@ export class WriteBehind implements Recorder {
       if (this.state.kind === 'open') {
         this.state = { kind: 'closing', refusal: disposed }
         await this.flush()
+        await this.options.onWritten()
       }
     } finally {
       this.end({ kind: 'over', refusal: disposed, cause: disposed })
@@ -231,18 +230,10 @@ function copyOf({ seq, digest }: Tail): Tail {
   return { seq, digest }
 }
 
+function sizeOf(batch: readonly EncodedEvent[]): number {
+  return batch.reduce((sum, encoded) => sum + knownSizeBytes(encoded), 0)
+}
+
 function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
   return [items.filter(belongs), items.filter((item) => !belongs(item))]
-}
-
-function asSessionError(sessionId: string, error: unknown): SessionError {
-  if (isSessionError(error)) return error
-  return new SessionError('STORAGE_FAILED', `${sessionId}: the storage failed`, { sessionId, cause: error })
-}
-
-/** What an append meets after a failure. */
-function refusalAfter(sessionId: string, cause: SessionError): SessionError {
-  if (cause.code === 'FENCED' || cause.code === 'DISPOSED') return cause
-  const message = `${sessionId}: its writer failed (${cause.code}) and is over; resume the session`
-  return new SessionError('STORAGE_FAILED', message, { sessionId, cause })
 }

@@ -5,6 +5,7 @@ import {
   chainDigest,
   decideAcceptance,
   decodeEvent,
+  encodeEvent,
   foldActivity,
   linesOf,
   noActivity,
@@ -561,7 +562,7 @@ function refuseUnmet({ batches }: Log, id: string, receipt: seam.Receipted | und
 }
 
 function encodedText(json: string): EncodedEvent {
-  return { event: decodeEvent(json), json, sizeBytes: Buffer.byteLength(json) + 1 }
+  return encodeEvent(decodeEvent(json))
 }
 
 function epochIn(name: string): number {

@@ -141,7 +141,7 @@ describe('files on a disk', () => {
       storages.map((storage, index) => storage.create(headerOf(`s${index}`), { claim: newClaim() })),
     )
     expect((await open().list({ countMax: 10 })).sessions).toHaveLength(6)
-    expect(readdirSync(root).sort()).toEqual(['sessions', 'store.json'])
+    expect(readdirSync(root).sort()).toEqual(['index', 'sessions', 'store.json'])
   })
 
   it('a store of a newer format, or with another way of locking, is not touched', async () => {

@@ -120,6 +120,7 @@ describe('a fault at every call', () => {
         )
       else expect(failed).toBeGreaterThan(calls.length / 2)
     },
+    60_000,
   )
 
   it('K01, G12: after a failed write the lease is over: no later append, even when the disk has room again', async () => {

@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { AnySessionEvent } from '@tidemark/session-core'
 import { encodeEvent } from '@tidemark/session-persistence'
 import { JournalStorage } from '@tidemark/session-persistence/journal'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -13,7 +14,10 @@ const time = 1_764_000_000_000
 async function writeExample(): Promise<Map<string, string>> {
   const port = new MemoryPort()
   const storage = new JournalStorage({ root: '/journal', port })
-  const say = (seq: number, type: string, data: unknown) => encodeEvent({ seq, time: time + seq, type, data })
+  const say = (seq: number, type: string, data: unknown, more: Partial<AnySessionEvent> = {}) =>
+    encodeEvent({ seq, time: time + seq, type, data, ...more })
+  const stream = (seq: number, text: string, afterMs: number) =>
+    say(seq, 'assistant/chunk', { kind: 'text', text }, { time: time + afterMs, ignorable: true })
   const header = headerOf('Bot/7', { createdAt: time, meta: { title: 'Deploy' } })
   const first = await storage.create(header, { claim: { incarnation: 'life-1', enabledBy: 'config' } })
   const text = { type: 'text', text: 'hi', author: 'human' }
@@ -24,7 +28,13 @@ async function writeExample(): Promise<Map<string, string>> {
   })
   await append(
     second,
-    [say(2, 'session/resumed', {}), { ...encodeEvent({ ...say(3, 'x/y', null).event, ignorable: true }) }],
+    [
+      say(2, 'session/resumed', {}),
+      stream(3, 'Hel', 20),
+      stream(4, 'lo ', 32),
+      stream(5, '🌊', 27),
+      say(6, 'x/y', null, { ignorable: true }),
+    ],
     'batch-2',
   )
   return new Map(
@@ -43,7 +53,23 @@ describe('the bytes on disk', () => {
       expect(documented, path).toContain(`\`${path}\``)
       expect(documented, path).toContain(`\`\`\`json\n${content}\`\`\``)
     }
-    expect(files.size).toBe(4)
+    expect(files.size).toBe(6)
+  })
+
+  it('show a run as the page says', () => {
+    const lines = files.get('sessions/s-=42ot=2f7/000002-000.jsonl')!.split('\n')
+    const line = JSON.parse(lines.find((each) => each.includes('"run":{'))!)
+    const { dt, text } = line.run
+    const events = text.map((piece: string, index: number) => ({
+      seq: line.seq + index,
+      time: dt.slice(0, index).reduce((sum: number, each: number) => sum + each, line.time),
+      data: { ...line.data, text: piece },
+    }))
+    expect(events).toEqual([
+      { seq: 3, time: time + 20, data: { kind: 'text', text: 'Hel' } },
+      { seq: 4, time: time + 32, data: { kind: 'text', text: 'lo ' } },
+      { seq: 5, time: time + 27, data: { kind: 'text', text: '🌊' } },
+    ])
   })
 
   it('prove themselves as the page says, computed by nobody else’s code', () => {

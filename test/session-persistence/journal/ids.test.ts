@@ -91,7 +91,7 @@ describe('ids as names', () => {
       expect(Buffer.byteLength(name)).toBeLessThanOrEqual(200)
     }
     expect(readdirSync(folder)).toEqual(['root'])
-    expect(readdirSync(root).sort()).toEqual(['sessions', 'store.json'])
+    expect(readdirSync(root).sort()).toEqual(['index', 'sessions', 'store.json'])
     const listed = (await storage.list({ countMax: 1_000 })).sessions
     expect(listed.map(({ id }) => id).sort()).toEqual([...all].sort())
     expect(listed.every(({ status }) => status === 'ok')).toBe(true)

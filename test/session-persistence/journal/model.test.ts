@@ -40,8 +40,11 @@ class Turns {
 
 type Told = Map<number, string>
 
-async function write(port: JournalPort, who: string, told: Told): Promise<void> {
-  const storage = new JournalStorage({ root, port })
+/** Every other run rotates with nearly each append, and packs what is sealed. */
+const openFor = (seed: number, port: JournalPort): JournalStorage =>
+  new JournalStorage({ root, port, ...(seed % 2 === 1 && { segmentSizeBytesMax: 900 }) })
+
+async function write(storage: JournalStorage, who: string, told: Told): Promise<void> {
   for (const attempt of upTo(2)) {
     try {
       const lease = await storage.acquire('a', { claim: newClaim() })
@@ -97,7 +100,9 @@ it('whatever claimants do at once, stopped anywhere, with syncs that fail and th
       name === 'sync' && chance(25) === 0 ? { kind: 'refused', code: 'EIO', pages } : undefined
     const told: Told = new Map([[0, 'first']])
     const turns = new Turns(chance)
-    const writers = upTo(claimants).map((who) => write(paced(disk, turns.take), `w${who}-`, told))
+    const writers = upTo(claimants).map((who) =>
+      write(openFor(seed, paced(disk, turns.take)), `w${who}-`, told),
+    )
     await turns.give(20 + chance(260))
 
     const image = disk.image()

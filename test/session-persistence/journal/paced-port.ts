@@ -41,6 +41,7 @@ export function paced(port: JournalPort, turn: (name: string) => Promise<void>):
     later: (delayMs, work) => port.later(delayMs, work),
     networkFs: (path) => port.networkFs(path),
     identity: () => port.identity(),
+    ...(port.codec && { codec: port.codec }),
     hasModes: false,
   }
 }

@@ -266,8 +266,11 @@ describe('an announced lock', () => {
       remove((await lock.announce(1))!)
       await Promise.all([lock.release(), lock.release()])
       await lock.release()
+      mkdirSync(path, { recursive: true })
       await (await take()).release()
     }
+    rmSync(path, { recursive: true })
+    expect(await codeOf(() => take())).toBe('NOT_FOUND')
   })
 
   it('is STORAGE_FAILED where the name is there, or the mode cannot be kept; a release frees all', async () => {

@@ -9,7 +9,7 @@ import { calls, spreadPoints, whyNoTrace } from './trace.ts'
 const killsMax = 40
 
 /** In the first header, in the first batches of a life, and in those after it was resumed. */
-const sizesBytesMax = [300, 700, 1_000, 1_500, 2_100, 2_700]
+const sizesBytesMax = [300, 700, 1_000, 1_300, 1_600, 2_000]
 
 describe('a writer that is killed at an exact system call', { timeout: childTestMs }, () => {
   it('K07, K12: loses nothing that it acknowledged, and every session goes on', async (context) => {

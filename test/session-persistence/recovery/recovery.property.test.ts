@@ -9,19 +9,33 @@ import {
   type EndFacts,
   type Proof,
 } from '../../../packages/session-persistence/src/journal/recover.ts'
-import { commit, end, facts, join, judge, line, salt, tailOf, type Known } from './tails.ts'
+import { commit, end, facts, join, judge, line, run, salt, tailOf, type Known } from './tails.ts'
 
 const sectorSizeBytes = 512
 
-/** The data of the events of one batch: short and long, so that it takes some sectors. */
-const payloads = (minLength: number) =>
-  fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.json({ maxDepth: 3 }), fc.constant('🌊'.repeat(150))), {
-    minLength,
-    maxLength: 6,
-  })
+/** What stands on one line: the data of an event, or the texts of a run. */
+type Payload = string | { readonly texts: readonly string[] }
 
-const batchOf = (all: readonly unknown[], from = 5): Buffer =>
-  join(...all.map((data, index) => line(from + index, data)), commit(from, from + all.length - 1))
+/** The lines of one batch: short and long, so that it takes some sectors. */
+const payloads = (minLength: number): fc.Arbitrary<Payload[]> => {
+  const long = fc.constant('🌊'.repeat(150))
+  const text = fc.oneof(fc.string({ unit: 'binary' }), long)
+  const run = fc.record({ texts: fc.array(text, { minLength: 2, maxLength: 5 }) })
+  return fc.array(fc.oneof(text, fc.json({ maxDepth: 3 }), run), { minLength, maxLength: 6 })
+}
+
+const countOf = (payload: Payload): number => (typeof payload === 'string' ? 1 : payload.texts.length)
+const countIn = (all: readonly Payload[]): number => all.reduce((sum, each) => sum + countOf(each), 0)
+
+function batchOf(all: readonly Payload[], from = 5): Buffer {
+  let next = from
+  const written = all.map((payload) => {
+    const seq = next
+    next += countOf(payload)
+    return typeof payload === 'string' ? line(seq, payload) : run(seq, payload.texts)
+  })
+  return join(...written, commit(from, next - 1))
+}
 
 /** How a write was cut short: at which byte, where in a sector it began, and which sectors were not written. */
 const crash = fc.record({
@@ -60,6 +74,7 @@ const known: fc.Arbitrary<Known> = fc.record(
 const piece = fc.oneof(
   fc.constantFrom('{', '{"seq":5,', '{"seq":6,', '{"commit":{', '\n', '\0', '\0\0\0', 'x', '🌊'),
   fc.integer({ min: 3, max: 8 }).map((seq) => line(seq)),
+  fc.integer({ min: 3, max: 8 }).map((seq) => run(seq, ['a', 'b'])),
   fc
     .record({ from: fc.integer({ min: 3, max: 7 }), count: fc.nat(2) })
     .map(({ from, count }) => commit(from, from + count - 1)),
@@ -84,7 +99,7 @@ describe('a state that a crash can leave', () => {
   it('is void, whatever of a header and a first batch was written', () => {
     fc.assert(
       fc.property(payloads(0), crash, (all, how) => {
-        const header = headerOf(all.length)
+        const header = headerOf(countIn(all))
         const whole = join(header, batchOf(all))
         const left = leftOf(whole, how)
         fc.pre(!left.equals(whole))
@@ -94,7 +109,7 @@ describe('a state that a crash can leave', () => {
           return
         }
         expect(join(verdict.line, '\n').equals(header)).toBe(true)
-        const of = { end: { firstTo: 4 + all.length } }
+        const of = { end: { firstTo: 4 + countIn(all) } }
         expect(judge(left.subarray(header.length), of)).toMatch(/^(clean|hole|unterminated|uncommitted)$/)
       }),
     )
@@ -173,7 +188,7 @@ describe('what was acknowledged', () => {
         const at = Math.floor(where * (damaged.length - 1))
         fc.pre(damaged[at] !== to)
         damaged[at] = to
-        const next = batchOf(['next'], 5 + all.length)
+        const next = batchOf(['next'], 5 + countIn(all))
         const bytesKept = 1 + Math.floor(kept * (next.length - 1))
         expect(judge(join(damaged, next.subarray(0, bytesKept)))).toMatch(/^R\d$/)
       }),

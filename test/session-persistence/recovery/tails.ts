@@ -1,3 +1,5 @@
+import type { AnySessionEvent } from '@tidemark/session-core'
+import { encodeEvent } from '@tidemark/session-persistence'
 import { sealCommit, type Commit } from '../../../packages/session-persistence/src/journal/commit.ts'
 import {
   judgeEnd,
@@ -5,8 +7,9 @@ import {
   type Tail,
   type WholeEnd,
 } from '../../../packages/session-persistence/src/journal/recover.ts'
+import { packRuns } from '../../../packages/session-persistence/src/journal/runs.ts'
 import { CommitSieve } from '../../../packages/session-persistence/src/journal/tail.ts'
-import { encoded } from '../batches.ts'
+import { encoded, event } from '../batches.ts'
 
 /** The log of these tests ends at seq 4, in epoch 3: the next batch begins at seq 5. */
 export const end = { seq: 4, epoch: 3 } as const
@@ -17,6 +20,13 @@ export const line = (seq: number, data: unknown = { n: seq }): Buffer =>
 
 export const lines = (from: number, to: number): Buffer =>
   Buffer.concat(Array.from({ length: to - from + 1 }, (_, index) => line(from + index)))
+
+/** Pieces of a stream with these texts, on one line. */
+export const run = (from: number, texts: readonly string[] = ['a', 'b', 'c']): Buffer =>
+  Buffer.from(packRuns(texts.map((text, index) => encodeEvent(chunk(from + index, text)))).join(''))
+
+const chunk = (seq: number, text: string): AnySessionEvent =>
+  event(seq, { kind: 'text', text }, { type: 'assistant/chunk', ignorable: true })
 
 /** The commit line of a batch from one seq to another. */
 export function commit(from: number, to: number, more: Partial<Commit> = {}): Buffer {

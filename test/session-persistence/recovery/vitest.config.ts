@@ -14,7 +14,7 @@ export default defineConfig({
     include: [`${tests}/*.test.ts`],
     exclude: [`${tests}/*.property.test.ts`],
     coverage: {
-      include: ['packages/session-persistence/src/journal/recover.ts'],
+      include: ['recover', 'remains'].map((name) => `packages/session-persistence/src/journal/${name}.ts`),
       reportsDirectory: 'coverage/recovery',
       reporter: ['text'],
       thresholds: { 100: true },

@@ -3,7 +3,7 @@ import type { Claim, Tail, Writer } from '../storage.ts'
 import { chainDigest } from '../digest.ts'
 import { sealCommit } from './commit.ts'
 import { corrupt } from './failure.ts'
-import { formatVersion, sealHeader, type SegmentHeader } from './header.ts'
+import { formatVersion, sealHeader, type Forked, type SegmentHeader } from './header.ts'
 import type { LogBatch } from './chain-reader.ts'
 import type { OwnSegment } from './own-segment.ts'
 import type { JournalPort } from './port.ts'
@@ -24,6 +24,9 @@ export interface Beginning {
   readonly socket: string | undefined
   readonly recovered: readonly SessionRecovered[]
   readonly succession: Succession
+  /** Of a session that nobody could see before. */
+  readonly isBirth?: true
+  readonly forked?: Forked | undefined
 }
 
 /** How a segment stands once its header and first batch are in it; not synced yet. */
@@ -51,7 +54,7 @@ export async function begin(own: OwnSegment, beginning: Beginning): Promise<Begu
   const header = sealHeader(await headerOf(own, beginning, salt))
   const head = Buffer.from(`${header.text}\n`)
   // What is born must leave room for what each later claim adds, or nobody could ever resume it.
-  const sizeBytesMax = predecessor ? headerSizeBytesMax : headerSizeBytesMax - claimRoomSizeBytes
+  const sizeBytesMax = headerSizeBytesMax - (beginning.isBirth ? claimRoomSizeBytes : 0)
   if (head.length > sizeBytesMax) {
     const message = `${id}: a header of ${head.length} bytes, at most ${sizeBytesMax}`
     throw new SessionError('INVALID_PAYLOAD', message)
@@ -81,6 +84,7 @@ async function headerOf(own: OwnSegment, beginning: Beginning, salt: string): Pr
     writer,
     ...(socket !== undefined && { socket }),
     ...(predecessor && { predecessor }),
+    ...(beginning.forked && { forked: beginning.forked }),
     ...(carried && { carried }),
     // The newest: what earlier ones set aside is still in its place.
     ...(recovered.length > 0 && { recovered: recovered.slice(-recoveredMax) }),

@@ -2,17 +2,19 @@ import { join } from 'node:path'
 import { SessionError, type SessionHeader } from '@tidemark/session-core'
 import { RecentBatches, refuseBrokenSeed, tooLarge } from '../acceptance.ts'
 import { chainDigest } from '../digest.ts'
-import { linesOf, type EncodedEvent } from '../encoded-event.ts'
+import { isLarger, type EncodedEvent } from '../encoded-event.ts'
 import { begin, nothing, type Begun } from './beginning.ts'
 import type { ClaimTerms } from './claim.ts'
 import { sealCommit } from './commit.ts'
 import { folderName, passingPrefixes } from './folder-name.ts'
 import { journalCapabilities, JournalLease } from './lease.ts'
 import { SessionLock } from './lock.ts'
+import type { Inheritance } from './inheritance.ts'
 import { createSegment, giveUp, moved, type OwnSegment } from './own-segment.ts'
 import { isSystemFailure } from './port.ts'
 import { createFolder, exists } from './private-file.ts'
 import { removeFolder } from './removal.ts'
+import { packedLinesOf } from './runs.ts'
 import type { SessionFolder } from './segment-file.ts'
 import { segmentName } from './segment-name.ts'
 import type { Store } from './store.ts'
@@ -21,7 +23,9 @@ import { cleanUp, writeAll } from './writing.ts'
 /** A session that is to be, and the batches that it starts with. */
 export interface Birth {
   readonly session: SessionHeader
-  readonly batches: AsyncIterable<readonly EncodedEvent[]>
+  readonly batches?: Iterable<readonly EncodedEvent[]>
+  /** Puts what a fork shares into its folder. */
+  readonly inherit?: (into: SessionFolder) => Promise<Inheritance>
 }
 
 /**
@@ -40,9 +44,11 @@ export async function bearSession(store: Store, birth: Birth, terms: ClaimTerms)
   let lock: SessionLock | undefined
   let own: OwnSegment | undefined
   try {
+    const inherited = await birth.inherit?.(building)
+    const { epoch = 1 } = inherited ?? {}
     lock = await SessionLock.take(building, { ...terms, force: true, holder: undefined })
-    own = await createSegment(building, segmentName(1))
-    const begun = await write(own, birth, { ...terms, socket: await lock.announce(1) })
+    own = await createSegment(building, segmentName(epoch))
+    const begun = await write(own, birth, { ...terms, inherited, socket: await lock.announce(epoch) })
     await port.syncFolder(building.path)
     await rename(building, path)
     lock.movedTo(path)
@@ -61,28 +67,38 @@ export async function bearSession(store: Store, birth: Birth, terms: ClaimTerms)
   }
 }
 
-type BirthTerms = Pick<ClaimTerms, 'claim' | 'durability'> & { readonly socket: string | undefined }
+type BirthTerms = Pick<ClaimTerms, 'claim' | 'durability'> & {
+  readonly socket: string | undefined
+  readonly inherited: Inheritance | undefined
+}
 
 /**
- * Everything that the session starts with, synced. All of it is durable before anybody can see it, and its commits
- * say so.
+ * Everything that the session starts with, synced. All of it is durable before anybody can see it. Where it begins
+ * with nothing, its commits say so.
  */
 async function write(
   own: OwnSegment,
-  { session, batches }: Birth,
-  { claim, durability, socket }: BirthTerms,
+  { session, batches = [] }: Birth,
+  { claim, durability, socket, inherited }: BirthTerms,
 ): Promise<Begun> {
   const { port, id } = own.folder
   const { epoch } = own.name
-  const { salt, ...begun } = await begin(own, { session, claim, socket, recovered: [], succession: nothing })
+  const succession = inherited
+    ? { predecessor: inherited.predecessor, durableSeq: inherited.predecessor.seq }
+    : nothing
+  const { forked } = inherited ?? {}
+  const beginning = { session, claim, socket, recovered: [], succession, forked, isBirth: true } as const
+  const { salt, ...begun } = await begin(own, beginning)
   let { tail, offset } = begun
-  for await (const batch of batches) {
+  for (const batch of inherited ? rests(inherited) : batches) {
     const from = tail.seq + 1
     refuseBrokenSeed(id, batch, from)
-    const lines = linesOf(batch)
+    const lines = packedLinesOf(batch)
+    const { seq: before } = tail
     tail = { seq: tail.seq + batch.length, digest: chainDigest(tail.digest, [lines]) }
     const span = { from, to: tail.seq, digest: tail.digest }
-    const commit = sealCommit({ ...span, epoch, batchId: port.random(8), durable: tail.seq }, salt)
+    const durable = inherited ? before : tail.seq
+    const commit = sealCommit({ ...span, epoch, batchId: port.random(8), durable }, salt)
     const bytes = Buffer.concat([lines, commit])
     await writeAll(own.file, bytes, offset)
     offset += bytes.length
@@ -91,6 +107,10 @@ async function write(
   const { name: segment } = own.name
   if (tail.seq >= 0) await own.head.write({ ...tail, segment, offset, strict: durability === 'strict' })
   return { salt, tail, offset, provenSeq: tail.seq }
+}
+
+function rests({ rest }: Inheritance): readonly (readonly EncodedEvent[])[] {
+  return rest.length === 0 ? [] : [rest]
 }
 
 async function rename({ port, id, path: from }: SessionFolder, to: string): Promise<void> {
@@ -115,14 +135,14 @@ export function* batchesOf(id: string, events: Iterable<EncodedEvent>): Generato
   let sizeBytes = 0
   for (const event of events) {
     const { eventSizeBytesMax } = journalCapabilities
-    if (event.sizeBytes > eventSizeBytesMax) throw tooLarge(id, event, eventSizeBytesMax)
-    if (batch.length > 0 && sizeBytes + event.sizeBytes > journalCapabilities.batchSizeBytesMax) {
+    if (isLarger(event, eventSizeBytesMax)) throw tooLarge(id, event, eventSizeBytesMax)
+    if (batch.length > 0 && sizeBytes + event.sizeBytesMax > journalCapabilities.batchSizeBytesMax) {
       yield batch
       batch = []
       sizeBytes = 0
     }
     batch.push(event)
-    sizeBytes += event.sizeBytes
+    sizeBytes += event.sizeBytesMax
   }
   if (batch.length > 0) yield batch
 }

@@ -1,10 +1,11 @@
-import { SessionError } from '@tidemark/session-core'
+import { SessionError, isSessionError } from '@tidemark/session-core'
 import type { Receipted, Writer } from '../storage.ts'
 import type { Chain, Link } from './chain.ts'
 import { corrupt } from './failure.ts'
 import type { Predecessor } from './header.ts'
 import { openSegment, readPieces, type SessionFolder } from './segment-file.ts'
 import { SegmentScan, type Damage, type Position, type ScannedBatch } from './segment-scan.ts'
+import type { Wanted } from './seek.ts'
 
 /** How far a log was read and found whole. */
 export interface ReadTo extends Position {
@@ -22,6 +23,8 @@ export interface LogBatch extends ScannedBatch {
 
 export interface LogTerms {
   readonly from?: ReadTo | undefined
+  /** Where to begin when `from` does not say it: what is before is not read. Default: the log's beginning. */
+  readonly start?: Wanted | undefined
   /** The chain as it was a moment ago. */
   readonly known?: Chain | undefined
   /** The last seq wanted: what follows is not judged. */
@@ -104,12 +107,22 @@ async function* readLink(
       refuseOther(folder, marks, held.last)
       if (found.end.tail.seq >= through) return { ...found.end, segment }
     }
+  } catch (error) {
+    throw withIntact(error, scan.end.tail.seq)
   } finally {
     await file.close()
   }
   const end = { ...scan.end, segment }
   if (link.seal) refuseOtherEnd(folder, link.seal, end)
   return end
+}
+
+/** What a pack refuses does not know how far the log was read. */
+function withIntact(error: unknown, intactThrough: number): unknown {
+  const isBare =
+    isSessionError(error) && error.code === 'CORRUPT' && error.details.intactThrough === undefined
+  if (!isBare) return error
+  return new SessionError(error.code, error.message, { ...error.details, intactThrough, cause: error })
 }
 
 async function* scannedIn(
@@ -133,16 +146,19 @@ function refuseOtherEnd({ id }: SessionFolder, seal: Predecessor, end: ReadTo): 
   })
 }
 
-/** Receipts and heads name the whole content up to their seq. */
+/** Receipts and heads name the whole content up to their seq, and that a batch ends there. */
 function refuseOther(
   { id }: SessionFolder,
   marks: readonly Receipted[],
   { segment, start, end }: LogBatch,
 ): void {
-  const { seq, digest } = end.tail
-  if (marks.every((mark) => mark.seq !== seq || (mark.digest ?? digest) === digest)) return
-  const reason = `holds another history up to seq ${seq} than a receipt or head says`
-  throw corrupt(id, { segment, reason, offset: start.offset, line: start.lines + 1, rule: 'R3' })
+  const { seq: endSeq, digest } = end.tail
+  for (const mark of marks) {
+    if (mark.digest === undefined || mark.seq <= start.tail.seq || mark.seq > endSeq) continue
+    if (mark.seq === endSeq && mark.digest === digest) continue
+    const reason = `holds another history up to seq ${mark.seq} than a receipt or head says`
+    throw corrupt(id, { segment, reason, offset: start.offset, line: start.lines + 1, rule: 'R3' })
+  }
 }
 
 /** A batch that was read before its writer was fenced, and that the next writer did not see. */

@@ -6,6 +6,7 @@ import { readHead, type Head } from './head.ts'
 import type { Predecessor, SegmentHeader } from './header.ts'
 import { hasReason } from './port.ts'
 import { refuseWritable } from './private-file.ts'
+import { listPacked } from './pack-shelf.ts'
 import type { SessionFolder } from './segment-file.ts'
 import { epochsOfHeads, highestEpoch, parseName, segmentsIn, type SegmentName } from './segment-name.ts'
 import type { Position } from './segment-scan.ts'
@@ -52,14 +53,21 @@ const listingsMax = 32
  *
  * @throws SessionError `NOT_FOUND`, `CORRUPT`, `UNSUPPORTED_FORMAT`.
  */
-export async function findChain(folder: SessionFolder, known?: Chain): Promise<Chain> {
+export async function findChain(
+  folder: SessionFolder,
+  known = folder.chains?.find(folder.path),
+): Promise<Chain> {
   let names = await listNames(folder)
   for (let listings = 1; listings <= listingsMax; listings++) {
     const segments = segmentsIn(names)
     const { newest, ...found } = await findNewest(folder, names)
     const links = await findLinks(folder, newest, known)
     const again = await listNames(folder)
-    if (isSame(segmentsIn(again), segments)) return { links, segments, ...found, epoch: highestEpoch(again) }
+    if (isSame(segmentsIn(again), segments)) {
+      const chain = { links, segments, ...found, epoch: highestEpoch(again) }
+      folder.chains?.remember(folder.path, chain)
+      return chain
+    }
     names = again
   }
   throw new SessionError(
@@ -97,14 +105,24 @@ async function findLinksFrom(folder: SessionFolder, name: SegmentName): Promise<
 export async function isUnchanged(folder: SessionFolder, { segments, claims }: Chain): Promise<boolean> {
   if (!isSame(segmentsIn(await listNames(folder)), segments)) return false
   for (const [name, sizeBytes] of claims) {
-    if ((await folder.port.stat(join(folder.path, name))).sizeBytes !== sizeBytes) return false
+    if ((await sizeOf(folder, name)) !== sizeBytes) return false
   }
   return true
 }
 
-/** The session that a chain belongs to, as its first segment says. */
+/** `undefined` when it is gone: a claim that nobody began is removed in the end. */
+async function sizeOf({ port, path }: SessionFolder, name: string): Promise<number | undefined> {
+  try {
+    return (await port.stat(join(path, name))).sizeBytes
+  } catch (error) {
+    if (!hasReason(error, 'ENOENT')) throw error
+    return undefined
+  }
+}
+
+/** The session that a chain belongs to, as its newest segment says: older ones may be those that a fork shares. */
 export function sessionIn({ links }: Chain, id: string): SessionHeader {
-  const session = links[0]?.header.session
+  const session = links.at(-1)?.header.session
   if (session === undefined) throw corrupt(id, { segment: '.', reason: 'holds no log' })
   return session
 }
@@ -127,15 +145,21 @@ function isSame(some: readonly SegmentName[], others: readonly SegmentName[]): b
 }
 
 /**
- * The names in a session's folder.
+ * The names in a session's folder, and those of the segments in its packs.
  * @throws SessionError `NOT_FOUND`, `CORRUPT` when something else is in its place.
  */
-export async function listNames({ port, id, path }: SessionFolder): Promise<readonly string[]> {
+export async function listNames(folder: SessionFolder): Promise<readonly string[]> {
+  const { names, packs } = await inFolder(folder, () => listPacked(folder))
+  const packed = packs.flatMap(({ segments }) => segments.map(({ name }) => name))
+  return packed.length === 0 ? names : [...new Set([...names, ...packed])]
+}
+
+async function inFolder<T>({ port, id, path }: SessionFolder, list: () => Promise<T>): Promise<T> {
   try {
     const { kind, mode } = await port.stat(path)
     if (kind !== 'folder') throw corrupt(id, { segment: '.', reason: 'is no folder' })
     if (port.hasModes) refuseWritable({ mode }, 'the folder of a session')
-    return await port.readdir(path)
+    return await list()
   } catch (error) {
     if (hasReason(error, 'ENOENT')) throw unknownSession(id)
     throw error
@@ -147,11 +171,16 @@ async function findLinks(folder: SessionFolder, newest: Link, known?: Chain): Pr
   const links = [newest]
   for (let link = newest; link.header.predecessor; links.push(link)) {
     const seal = link.header.predecessor
-    const at = known?.links.findIndex(({ name }) => name === link.name) ?? -1
+    const at = known?.links.findIndex((each) => isSameSegment(each, link)) ?? -1
     if (known && at !== -1) return [...known.links.slice(0, at), ...links.reverse()]
     link = await readPredecessor(folder, link, seal)
   }
   return links.reverse()
+}
+
+/** A session that was removed and made again has other segments of the same names. */
+function isSameSegment(one: Link, other: Link): boolean {
+  return one.name === other.name && one.header.salt === other.header.salt
 }
 
 /**
@@ -193,6 +222,11 @@ async function readPredecessor(folder: SessionFolder, later: Link, seal: Predece
     throw corrupt(folder.id, { segment: later.name, reason, rule: 'R2' })
   }
   const { opened, sizeBytes } = await readSealed(folder, name)
+  const { session, forked } = later.header
+  if (opened.header.session.id !== session.id && forked === undefined) {
+    const reason = 'belongs to another session'
+    throw corrupt(folder.id, { segment: name.name, reason, offset: 0, line: 1, rule: 'R2' })
+  }
   if (sizeBytes < seal.bytes) {
     const reason = `was sealed at byte ${seal.bytes}, and has ${sizeBytes}`
     throw corrupt(folder.id, { segment: name.name, reason, offset: sizeBytes, rule: 'R1' })

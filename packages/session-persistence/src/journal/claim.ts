@@ -9,16 +9,16 @@ import { RecentBatches } from '../acceptance.ts'
 import type { Claim, Receipted } from '../storage.ts'
 import { begin, type Begun } from './beginning.ts'
 import type { LogBatch, LogTerms } from './chain-reader.ts'
-import { listNames, sessionIn } from './chain.ts'
+import { sessionIn } from './chain.ts'
+import { corrupt } from './failure.ts'
 import { JournalLease, type Durability } from './lease.ts'
-import { SessionLock, spentLocks, type SegmentHolder } from './lock.ts'
+import { SessionLock, findHolder, spentLocks } from './lock.ts'
 import { readToEnd, type LogEnd } from './log-reader.ts'
 import { createSegment, fenced, giveUp, look, type OwnSegment } from './own-segment.ts'
 import { hasReason } from './port.ts'
 import { dropAside, setAside } from './quarantine.ts'
 import type { SessionFolder } from './segment-file.ts'
-import { segmentName, segmentsIn } from './segment-name.ts'
-import { findHeaderIn } from './segment-start.ts'
+import { parseName, segmentName } from './segment-name.ts'
 import { decideSuccession, nameOf, outstanding } from './succession.ts'
 import { cleanUp } from './writing.ts'
 
@@ -79,17 +79,6 @@ export async function claimSession(
   }
 }
 
-/** The newest header that can be read says who may be the holder. */
-async function findHolder(folder: SessionFolder): Promise<SegmentHolder | undefined> {
-  for (const name of segmentsIn(await listNames(folder))) {
-    const found = await findHeaderIn(folder, name)
-    if (found === undefined) continue
-    const { writer, socket } = found.header
-    return { ...writer, ...(socket !== undefined && { socket }) }
-  }
-  return undefined
-}
-
 interface Claiming {
   readonly terms: ClaimTerms
   readonly lock: SessionLock
@@ -134,6 +123,9 @@ async function recover(own: OwnSegment, { end, decided }: Learned): Promise<read
   return [{ reason: torn.class, ...where, ...proof, ...decided }]
 }
 
+/** What a claimant reads of a log: its end, and the batches before that may come again. */
+const nearEnd = { kind: 'end', sizeBytes: 262_144, isTelling: true } as const
+
 /** How often a log is read anew that others take over while it is read. */
 const readsMax = 3
 
@@ -161,7 +153,8 @@ interface Terms {
 async function learnOnce(folder: SessionFolder, { known, receipt }: Terms): Promise<Learned> {
   const recent = known?.recent ?? new RecentBatches()
   const told = new Set(known?.told)
-  const end = await readToEnd(folder, { ...goneTo(known), receipt }, (batch) => note(batch, { recent, told }))
+  const terms = { ...goneTo(known), receipt, start: nearEnd }
+  const end = await readToEnd(folder, terms, (batch) => note(batch, { recent, told }))
   if (known === undefined || end.last) return { end, recent, told }
   // Nothing was added: what was the last batch then, and what was proven, still is.
   const { last, durable } = known.end
@@ -181,10 +174,13 @@ function goneTo(known: Learned | undefined): Pick<LogTerms, 'from' | 'known'> {
 
 /** Remembers what a later append, or recovery, must not repeat. */
 export function note(
-  { commit, events, start, end, segment: _ }: LogBatch,
+  { commit, events, start, end, segment }: LogBatch,
   { recent, told }: { recent: RecentBatches; told: Set<string> },
 ): void {
-  if (events.length > 0) recent.add(commit.batchId, { before: start.tail, after: end.tail })
+  if (events.length > 0) {
+    const place = { segment, offset: end.offset }
+    recent.add(commit.batchId, { before: start.tail, after: end.tail, place })
+  }
   for (const { type, data } of events) {
     if (type === 'session/recovered') told.add(nameOf(data as SessionRecovered))
   }
@@ -192,6 +188,7 @@ export function note(
 
 async function createNext(folder: SessionFolder, epoch: number): Promise<OwnSegment> {
   for (let next = epoch + 1; next <= epoch + attemptsMax; next++) {
+    if (parseName(segmentName(next).name).kind !== 'segment') throw spent(folder, epoch)
     try {
       const own = await createSegment(folder, segmentName(next))
       await makeDurable(own)
@@ -203,6 +200,12 @@ async function createNext(folder: SessionFolder, epoch: number): Promise<OwnSegm
   throw new SessionError('LOCKED', `${folder.id}: ${attemptsMax} others claimed it meanwhile`, {
     sessionId: folder.id,
   })
+}
+
+/** No claim comes so far: somebody put a name into the folder. */
+function spent({ id }: SessionFolder, epoch: number): SessionError {
+  const reason = `holds a name of epoch ${epoch}, after which no other can be claimed`
+  return corrupt(id, { segment: '.', reason })
 }
 
 async function makeDurable(own: OwnSegment): Promise<void> {

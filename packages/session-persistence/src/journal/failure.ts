@@ -16,9 +16,12 @@ export function corrupt(
   sessionId: string,
   { segment, reason, offset, line, intactThrough, rule }: Unfit,
 ): SessionError {
-  const where = line === undefined ? segment : `${segment} line ${line} at byte ${offset ?? 0}`
+  // A read that began in the middle counts no lines.
+  const isCounted = line !== undefined && !Number.isNaN(line)
+  const at = offset === undefined ? '' : ` at byte ${offset}`
+  const where = `${segment}${isCounted ? ` line ${line}` : ''}${at}`
   const intact = intactThrough === undefined ? '' : `; intact through seq ${intactThrough}`
-  const details = { ...(offset !== undefined && { offset }), ...(line !== undefined && { line }) }
+  const details = { ...(offset !== undefined && { offset }), ...(isCounted && { line }) }
   return new SessionError('CORRUPT', `${sessionId}: ${where} ${reason}${intact}; nothing was changed`, {
     sessionId,
     segment,

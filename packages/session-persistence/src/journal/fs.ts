@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { constants, type BigIntStats } from 'node:fs'
+import { constants, fstatSync, lstatSync, readdirSync, type BigIntStats } from 'node:fs'
 import * as fs from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { thisProcess } from '../process.ts'
 import { networkFsOf } from './fs-kind.ts'
@@ -23,9 +24,14 @@ const openFlags = {
 /** The file system of this machine. The only place that touches it. */
 export const systemPort: JournalPort = {
   open: async (path, how) => new SystemFile(await fs.open(path, openFlags[how], 0o600)),
-  stat: async (path) => toStat(await fs.lstat(path, { bigint: true })),
+  // What the kernel has in memory is asked for at once: through the thread pool it costs ten times as much.
+  stat: async (path) => toStat(lstatSync(path, { bigint: true })),
   realpath: (path) => fs.realpath(path),
   readdir: (path) => fs.readdir(path),
+  glance: (folder, name) => ({
+    names: readdirSync(folder),
+    identity: toStat(lstatSync(join(folder, name), { bigint: true })).identity,
+  }),
   mkdir: (path) => fs.mkdir(path, 0o700),
   rmdir: (path) => fs.rmdir(path),
   rename: (from, to) => fs.rename(from, to),
@@ -59,7 +65,7 @@ class SystemFile implements PortFile {
   }
 
   async stat(): Promise<FileStat> {
-    return toStat(await this.handle.stat({ bigint: true }))
+    return toStat(fstatSync(this.handle.fd, { bigint: true }))
   }
 
   chmod(mode: number): Promise<void> {

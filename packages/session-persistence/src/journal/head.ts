@@ -2,8 +2,10 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { hasReason, type PortFile } from './port.ts'
 import { createFile, openFile } from './private-file.ts'
+import type { Proof } from './recover.ts'
 import { openLine, sealLine } from './sealed-line.ts'
 import { readPieces, type SessionFolder } from './segment-file.ts'
+import { parseName } from './segment-name.ts'
 import { writeAll } from './writing.ts'
 
 /** How far one epoch's writer has acknowledged. */
@@ -18,11 +20,23 @@ export interface Head {
   readonly strict: boolean
 }
 
+/** What a head says of the log. */
+export function proofOf(head: Head): Proof {
+  const { epoch, seq } = head
+  return { source: 'head', epoch, rotation: rotationOf(head), seq }
+}
+
+/** Of the segment that a head is of. */
+export function rotationOf({ segment }: Head): number {
+  const name = parseName(segment)
+  return name.kind === 'segment' ? name.rotation : 0
+}
+
 /** Two slots are written in turn, so that the older one is whole while the newer one is written. */
 const slotSizeBytes = 512
 const slotCount = 2
 
-function headName(epoch: number): string {
+export function headName(epoch: number): string {
   return `head-${String(epoch).padStart(6, '0')}`
 }
 

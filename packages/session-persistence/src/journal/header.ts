@@ -29,10 +29,21 @@ export interface SegmentHeader {
   readonly socket?: string
   /** Absent in the first segment of a session. */
   readonly predecessor?: Predecessor
+  /** In a rotation: the last seq of its first batch. */
+  readonly firstTo?: number
+  /** In the first segment of a fork's own: what it was forked from. What is before it is shared with that. */
+  readonly forked?: Forked
   /** Of the first batch, when it was appended in an earlier epoch and nothing proved it durable. */
   readonly carried?: Carried
   /** What recoveries found that no event of the log tells yet, oldest first. */
   readonly recovered?: readonly SessionRecovered[]
+}
+
+/** The log that a fork inherited, up to the last whole batch of it. */
+export interface Forked {
+  readonly id: string
+  readonly seq: number
+  readonly digest: string
 }
 
 /** Where a batch that was written again comes from. */
@@ -40,6 +51,11 @@ export interface Carried {
   readonly to: number
   readonly epoch: number
   readonly writer: Writer
+}
+
+/** The last seq of the first batch that follows a header; without events, the one before its first. */
+export function firstToOf({ firstTo, carried, firstSeq }: SegmentHeader): number {
+  return firstTo ?? carried?.to ?? firstSeq - 1
 }
 
 export type ParsedHeader =
@@ -109,6 +125,8 @@ const schema = z.object({
   writer,
   socket: z.string().optional(),
   predecessor: z.object({ segment: z.string(), bytes: count, seq, digest }).optional(),
+  firstTo: seq.optional(),
+  forked: z.object({ id: z.string().min(1), seq, digest }).optional(),
   carried: z.object({ to: seq, epoch: z.int().min(1), writer }).optional(),
   recovered: z.array(recovered).optional(),
 })

@@ -1,6 +1,6 @@
 export { JournalStorage, type JournalOptions } from './storage.ts'
 export { systemPort } from './fs.ts'
-export type { FileStat, JournalPort, PortFile } from './port.ts'
+export type { Codec, FileStat, JournalPort, PortFile } from './port.ts'
 export { folderName, idIn } from './folder-name.ts'
 export { openLine, sealLine, type SealedLine } from './sealed-line.ts'
 export { Config, apply, name } from './plugin.ts'

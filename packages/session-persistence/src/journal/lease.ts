@@ -1,6 +1,6 @@
 import {
-  SessionError,
   isSessionError,
+  type SessionError,
   type SessionHeader,
   type SessionRecovered,
 } from '@tidemark/session-core'
@@ -9,26 +9,28 @@ import type { EncodedEvent } from '../encoded-event.ts'
 import type { AppendTerms, Lease, Receipt, StorageCapabilities, Tail } from '../storage.ts'
 import type { Begun } from './beginning.ts'
 import { commitSizeBytesMax, sealCommit } from './commit.ts'
+import { afterFailure, failureOf, released, type Failing } from './lease-failure.ts'
+import { LeaseHead, type Durability } from './lease-head.ts'
 import type { SessionLock } from './lock.ts'
 import { glance, look, type OwnSegment } from './own-segment.ts'
-import { batchSizeBytesMax } from './size.ts'
+import { packedLinesOf } from './runs.ts'
+import { forgetPacks } from './pack-shelf.ts'
+import { Packer } from './packer.ts'
+import { rotate, type Place } from './rotation.ts'
+import { batchSizeBytesMax, segmentSizeBytesMax } from './size.ts'
+import { nameOf, toldIn } from './succession.ts'
 import { allInTurn, cleanUp, writeAll } from './writing.ts'
 
 export const journalCapabilities: StorageCapabilities = {
   isShared: true,
   isDurable: true,
-  hasSnapshots: false,
+  hasSnapshots: true,
   eventSizeBytesMax: batchSizeBytesMax - commitSizeBytesMax,
   batchSizeBytesMax: batchSizeBytesMax - commitSizeBytesMax,
 }
 
-/**
- * When the durable head is written: `strict` before each acknowledgement, so that damage and a crash can always be
- * told apart; `lazy` at most `headDelayMs` after it.
- */
-export type Durability = 'lazy' | 'strict'
-
-const headDelayMs = 1_000
+/** A lease that lasts packs what earlier ones have left. */
+const packDelayMs = 1_000
 
 /** A lease as it begins: its segment holds a header and a first batch, synced and looked at. */
 export interface LeaseStart extends Begun {
@@ -39,8 +41,14 @@ export interface LeaseStart extends Begun {
   readonly recent: RecentBatches
 }
 
+export type { Durability }
+
 export interface LeaseTerms {
   readonly durability: Durability
+  /** A segment that is larger is followed by another one. Default: `segmentSizeBytesMax`. */
+  readonly segmentSizeBytesMax?: number | undefined
+  /** Whether sealed segments are packed. Default: true. */
+  readonly compress?: boolean | undefined
   /** Called once, when the lease is released. */
   readonly onRelease: (lease: JournalLease) => void
 }
@@ -48,40 +56,48 @@ export interface LeaseTerms {
 /** `over`: every later append meets `error`. */
 type State = { readonly kind: 'open' } | { readonly kind: 'over'; readonly error: SessionError }
 
-type Failing = 'STORAGE_FAILED' | 'OUTCOME_UNKNOWN'
-
 /**
- * The right to append to one segment.
+ * The right to append to the segments of one epoch.
  *
  * 1. One batch is in flight; it is written, synced and looked at before it is acknowledged.
  * 2. After a failure nothing is written or synced through the descriptors again.
  * 3. The descriptors are closed once, and the lock is let go as soon as the lease is over.
  * 4. The head says nothing that was not synced and looked at.
+ * 5. A segment is sealed where everything before was synced and looked at, and by a batch that follows it.
  */
 export class JournalLease implements Lease {
   readonly epoch: number
   readonly header: SessionHeader
   readonly recovered: readonly SessionRecovered[]
   private end: Tail
-  private offset: number
+  private place: Place
+  /** Whose first batch was synced and looked at last. */
+  private settled: OwnSegment
+  private readonly packer: Packer
+  /** Recoveries that no event of the log tells yet. */
+  private untold: readonly SessionRecovered[]
   private state: State = { kind: 'open' }
   private inFlight: Promise<unknown> = Promise.resolve()
   private releasing: Promise<void> | undefined
-  /** The last seq that something on disk proves durable. */
-  private provenSeq: number
-  private callOff: (() => void) | undefined
+  private readonly head: LeaseHead
+  private callOffPacking: (() => void) | undefined
 
   private constructor(
     private readonly start: LeaseStart,
     private readonly terms: LeaseTerms,
   ) {
-    const { own, session, recovered, tail, offset, provenSeq } = start
+    const { own, salt, session, recovered, tail, offset, provenSeq } = start
     this.epoch = own.name.epoch
     this.header = session
     this.recovered = recovered
     this.end = tail
-    this.offset = offset
-    this.provenSeq = provenSeq
+    this.place = { own, salt, offset }
+    this.settled = own
+    this.untold = recovered
+    forgetPacks(own.folder)
+    this.packer = new Packer(() => this.settled, terms.compress)
+    const standing = { place: () => this.place, end: () => this.end }
+    this.head = new LeaseHead(standing, terms.durability, provenSeq)
   }
 
   /** A lease whose beginning is durable. */
@@ -89,11 +105,17 @@ export class JournalLease implements Lease {
     const lease = new JournalLease(start, terms)
     if (terms.durability === 'lazy') lease.scheduleHead()
     else await lease.writeFirstHead()
+    lease.callOffPacking = start.own.folder.port.later(packDelayMs, () => lease.packer.start())
     return lease
   }
 
   get tail(): Tail {
     return this.end
+  }
+
+  /** Where the log ended once: for a snapshot of it, which needs the folder of the segment that is written now. */
+  placeOf(tail: Tail): { own: OwnSegment; place: ReturnType<RecentBatches['placeOf']> } {
+    return { own: this.place.own, place: this.start.recent.placeOf(tail) }
   }
 
   append(batch: readonly EncodedEvent[], terms: AppendTerms): Promise<Receipt> {
@@ -113,9 +135,11 @@ export class JournalLease implements Lease {
 
   private async appendNext(batch: readonly EncodedEvent[], terms: AppendTerms): Promise<Receipt> {
     if (this.state.kind === 'over') throw this.state.error
-    const { own, recent } = this.start
+    const { recent } = this.start
+    const { own } = this.place
     const state = { id: own.folder.id, epoch: this.epoch, tail: this.end, recent }
-    const acceptance = decideAcceptance(state, { batch, terms }, journalCapabilities)
+    const offer = { batch, terms, write: packedLinesOf }
+    const acceptance = decideAcceptance(state, offer, journalCapabilities)
     // A stale writer is refused before it writes a byte.
     await this.attempt('STORAGE_FAILED', 'looking for other writers', () => glance(own))
     if (acceptance.kind === 'repeat') {
@@ -123,71 +147,74 @@ export class JournalLease implements Lease {
       return { tail: acceptance.tail, durable: this.end.seq }
     }
     await this.write(acceptance.lines, acceptance.tail, terms.batchId)
-    recent.add(terms.batchId, { before: this.end, after: acceptance.tail })
+    const { own: written, offset } = this.place
+    const place = { segment: written.name.name, offset }
+    recent.add(terms.batchId, { before: this.end, after: acceptance.tail, place })
     this.end = acceptance.tail
+    this.hear(batch)
     this.scheduleHead()
     return { tail: this.end, durable: this.end.seq }
   }
 
   private async write(lines: Uint8Array, tail: Tail, batchId: string): Promise<void> {
-    const { own, salt } = this.start
+    await this.attempt('STORAGE_FAILED', 'going on in another segment', () => this.rotateFull(tail.seq))
+    const { own, salt, offset, header } = this.place
     const { seq: durable } = this.end
     const span = { from: durable + 1, to: tail.seq, digest: tail.digest }
-    const bytes = Buffer.concat([lines, sealCommit({ ...span, epoch: this.epoch, batchId, durable }, salt)])
-    await this.attempt('STORAGE_FAILED', 'writing a batch', () => writeAll(own.file, bytes, this.offset))
-    this.offset += bytes.length
+    const commit = sealCommit({ ...span, epoch: this.epoch, batchId, durable }, salt)
+    const bytes = Buffer.concat(header ? [header, lines, commit] : [lines, commit])
+    await this.attempt('STORAGE_FAILED', 'writing a batch', () => writeAll(own.file, bytes, offset))
+    this.place = { own, salt, offset: offset + bytes.length }
     await this.attempt('OUTCOME_UNKNOWN', 'syncing a batch', () => own.file.sync())
+    if (header)
+      await this.attempt('OUTCOME_UNKNOWN', 'syncing a batch', () =>
+        own.folder.port.syncFolder(own.folder.path),
+      )
     await this.attempt('OUTCOME_UNKNOWN', 'looking for other writers', () => look(own))
-    this.provenSeq = durable
-    if (this.terms.durability === 'strict')
-      await this.attempt('OUTCOME_UNKNOWN', 'writing the head', () => this.writeHead(tail))
+    this.head.prove(durable)
+    if (this.terms.durability === 'strict' || header)
+      await this.attempt('OUTCOME_UNKNOWN', 'writing the head', () => this.head.write(tail))
+    if (header === undefined) return
+    this.settled = own
+    this.packer.start()
   }
 
-  /** A busy writer writes its head as well: the timer does not start anew with each batch. */
+  private async rotateFull(to: number): Promise<void> {
+    const { offset, own: full } = this.place
+    if (offset <= (this.terms.segmentSizeBytesMax ?? segmentSizeBytesMax)) return
+    const next = await rotate(this.place, { tail: this.end, to, recovered: this.untold })
+    if (next === undefined) return
+    this.place = next
+    await full.file.close()
+  }
+
+  private hear(batch: readonly EncodedEvent[]): void {
+    if (this.untold.length === 0) return
+    const told = toldIn(batch.map(({ event }) => event))
+    this.untold = this.untold.filter((record) => !told.has(nameOf(record)))
+  }
+
   private scheduleHead(): void {
-    if (this.callOff !== undefined || this.end.seq <= this.provenSeq) return
-    this.callOff = this.start.own.folder.port.later(headDelayMs, () => {
-      this.callOff = undefined
-      void this.inTurn(() => this.writeDueHead())
-    })
+    this.head.schedule(() => void this.inTurn(() => this.writeDueHead()))
   }
 
   private async writeDueHead(): Promise<void> {
-    if (this.state.kind === 'over' || this.end.seq <= this.provenSeq) return
+    if (this.state.kind === 'over' || !this.head.isDue) return
     try {
-      await this.attempt('STORAGE_FAILED', 'looking for other writers', () => glance(this.start.own))
-      await this.attempt('STORAGE_FAILED', 'writing the head', () => this.writeHead())
+      await this.attempt('STORAGE_FAILED', 'looking for other writers', () => glance(this.place.own))
+      await this.attempt('STORAGE_FAILED', 'writing the head', () => this.head.write())
     } catch (error) {
       if (!isSessionError(error)) throw error // the next append meets it
     }
   }
 
-  /** A session that somebody else took over, or removed, needs no head of this epoch. */
-  private async writeLastHead(): Promise<void> {
-    if (this.end.seq <= this.provenSeq) return
-    try {
-      await glance(this.start.own)
-    } catch (error) {
-      if (!isSessionError(error) || error.code !== 'FENCED') throw error
-      return
-    }
-    await this.writeHead()
-  }
-
   private async writeFirstHead(): Promise<void> {
     try {
-      await this.attempt('STORAGE_FAILED', 'writing the head', () => this.writeHead())
+      await this.attempt('STORAGE_FAILED', 'writing the head', () => this.head.write())
     } catch (error) {
-      await cleanUp(() => this.start.own.head.close())
+      await cleanUp(() => this.place.own.head.close())
       throw error
     }
-  }
-
-  private async writeHead({ seq, digest }: Tail = this.end): Promise<void> {
-    const { name } = this.start.own.name
-    const strict = this.terms.durability === 'strict'
-    await this.start.own.head.write({ seq, segment: name, offset: this.offset, digest, strict })
-    this.provenSeq = seq
   }
 
   /** Whatever fails here ends the lease. */
@@ -195,45 +222,29 @@ export class JournalLease implements Lease {
     try {
       return await work()
     } catch (cause) {
-      const error = this.describe(code, what, cause)
-      this.state = { kind: 'over', error: error.code === 'FENCED' ? error : this.over(error) }
+      const failed = { id: this.header.id, code, what, cause, endSeq: this.end.seq }
+      const error = failureOf(failed)
+      this.state = { kind: 'over', error: afterFailure(failed, error) }
+      this.packer.abandon()
       await this.start.lock.release() // whoever wants to go on need not wait for this one
       throw error
     }
   }
 
-  private describe(code: Failing, what: string, cause: unknown): SessionError {
-    if (isSessionError(cause) && cause.code === 'FENCED') return cause
-    const { id } = this.start.own.folder
-    const end = `acknowledged through seq ${this.end.seq}`
-    return new SessionError(code, `${id}: ${what} failed; ${end}`, {
-      sessionId: id,
-      intactThrough: this.end.seq,
-      cause,
-    })
-  }
-
-  private over(cause: SessionError): SessionError {
-    const { id } = this.start.own.folder
-    const message = `${id}: this writer failed earlier and is over; nothing was written`
-    return new SessionError('STORAGE_FAILED', message, { sessionId: id, intactThrough: this.end.seq, cause })
-  }
-
   private async releaseOnce(): Promise<void> {
-    const { own, lock } = this.start
-    this.callOff?.()
+    const { lock } = this.start
+    const { own } = this.place
+    this.head.cancel()
+    this.callOffPacking?.()
     this.terms.onRelease(this)
     const isOpen = this.state.kind === 'open'
     if (isOpen) this.state = { kind: 'over', error: released(own.folder.id) }
     await allInTurn('closing a segment', [
-      async () => (isOpen ? this.writeLastHead() : undefined),
+      async () => (isOpen ? this.head.writeLast() : undefined),
+      async () => (isOpen ? this.packer.finish() : this.packer.stop()),
       () => own.file.close(),
-      () => this.start.own.head.close(),
+      () => own.head.close(),
       () => lock.release(),
     ])
   }
-}
-
-function released(sessionId: string): SessionError {
-  return new SessionError('DISPOSED', `${sessionId}: this lease was released`)
 }

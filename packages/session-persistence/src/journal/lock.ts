@@ -4,9 +4,12 @@ import { z } from 'zod'
 import { parseJson } from '../json-text.ts'
 import type { ProcessIdentity } from '../process.ts'
 import type { Writer } from '../storage.ts'
+import { listNames } from './chain.ts'
 import { lockName, socketEpoch } from './living.ts'
 import type { HoldOutcome, JournalPort, LockAddress, LockAnswer, LockPort } from './port.ts'
 import type { SessionFolder } from './segment-file.ts'
+import { segmentsIn } from './segment-name.ts'
+import { findHeaderIn } from './segment-start.ts'
 import { cleanUp } from './writing.ts'
 
 export interface LockTerms {
@@ -48,8 +51,8 @@ export class SessionLock {
    */
   static async take(folder: SessionFolder, { secret, force, holder }: LockTerms): Promise<SessionLock> {
     const lock = new SessionLock(folder, force)
-    const name = lockName(folder, secret)
-    if (folder.port.locks) await lock.takeName(folder.port.locks, { kind: 'machine', name }, holder)
+    const { locks } = folder.port
+    if (locks) await lock.takeName(locks, { kind: 'machine', name: await lockName(folder, secret) }, holder)
     return lock
   }
 
@@ -122,6 +125,17 @@ export class SessionLock {
     if (outcome.kind === 'held') this.releases.push(outcome.release)
     return outcome.kind
   }
+}
+
+/** The newest header that can be read says who may be the holder. */
+export async function findHolder(folder: SessionFolder): Promise<SegmentHolder | undefined> {
+  for (const name of segmentsIn(await listNames(folder))) {
+    const found = await findHeaderIn(folder, name)
+    if (found === undefined) continue
+    const { writer, socket } = found.header
+    return { ...writer, ...(socket !== undefined && { socket }) }
+  }
+  return undefined
 }
 
 /** The sockets of epochs before this one. Its holder may remove them: theirs are gone, or fenced. */

@@ -1,8 +1,11 @@
 import { SessionError, assert } from '@tidemark/session-core'
 import type { Receipted, Rest } from '../storage.ts'
 import { readChain, type ChainEnd, type LogBatch, type LogTerms, type ReadTo } from './chain-reader.ts'
-import { findChain, isUnchanged, type Chain } from './chain.ts'
+import { isUnchanged, listNames, type Chain } from './chain.ts'
 import { corrupt } from './failure.ts'
+import { proofOf, rotationOf } from './head.ts'
+import { firstToOf, type SegmentHeader } from './header.ts'
+import { findChainThrough } from './intact.ts'
 import {
   judgeEnd,
   type Durable,
@@ -11,7 +14,9 @@ import {
   type Proof,
   type TornClass,
 } from './recover.ts'
+import { seek } from './seek.ts'
 import { openSegment, type SessionFolder } from './segment-file.ts'
+import { readSnapshot, snapshotsIn, type SnapshotName } from './snapshot-file.ts'
 import { readTail } from './tail.ts'
 
 /** Where a log ended when it was read. */
@@ -52,10 +57,15 @@ export async function* readLog(
   let chain = terms.known
   let looks = 0
   for (let rounds = 1; rounds <= roundsMax; rounds++) {
-    chain = await findChain(folder, chain)
+    // Before the segments are: a writer that goes on meanwhile proves nothing that is not there yet.
+    const snapshots = snapshotsIn(await listNames(folder))
+    chain = await findChainThrough(folder, { known: chain, through: terms.through })
+    if (rounds === 1) readTo ??= await begin(folder, chain, terms)
     const { last, end, damage } = yield* readChain(folder, chain, { ...terms, from: readTo })
     const isThrough = last !== undefined && last.end.tail.seq >= (terms.through ?? Infinity)
-    const verdict = isThrough ? undefined : await judge(folder, { chain, end, last, receipt: terms.receipt })
+    const verdict = isThrough
+      ? undefined
+      : await judge(folder, { chain, end, last, snapshots, receipt: terms.receipt })
     if (await isUnchanged(folder, chain)) {
       if (verdict?.kind !== 'refused') {
         const isDurable =
@@ -70,6 +80,23 @@ export async function* readLog(
     await folder.port.pause(pauseMs * looks)
   }
   throw new SessionError('STORAGE_FAILED', `${folder.id}: others wrote ${roundsMax} times while it was read`)
+}
+
+/** Where a read begins. What somebody was told of the log before is looked for there. */
+async function begin(
+  folder: SessionFolder,
+  chain: Chain,
+  { start, receipt }: LogTerms,
+): Promise<ReadTo | undefined> {
+  const found = start && (await seek(folder, chain, start))
+  if (found === undefined) return undefined
+  for (const mark of [...chain.heads, ...(receipt ? [receipt] : [])]) {
+    if (mark.seq > found.tail.seq || mark.seq < 0) continue
+    const from = await seek(folder, chain, { kind: 'seq', seq: mark.seq })
+    const batches = readChain(folder, chain, { from, through: mark.seq, receipt: mark })
+    for (let step = await batches.next(); !step.done; step = await batches.next());
+  }
+  return found
 }
 
 /** Reads a log to its end, for nothing but that. */
@@ -91,38 +118,58 @@ export async function readToEnd(
 
 interface Read extends ChainEnd {
   readonly chain: Chain
+  readonly snapshots: readonly SnapshotName[]
   readonly receipt: Receipted | undefined
 }
 
-async function judge(folder: SessionFolder, { chain, end, last, receipt }: Read): Promise<EndVerdict> {
+async function judge(
+  folder: SessionFolder,
+  { chain, end, last, snapshots, receipt }: Read,
+): Promise<EndVerdict> {
   const { links, heads, claimedSeq } = chain
   const newest = links.at(-1)
   assert(newest, 'a chain has a newest segment')
-  const { epoch, firstSeq, salt, carried } = newest.header
-  const proofs: Proof[] = heads.map(({ epoch: of, seq }) => ({ source: 'head', epoch: of, seq }))
+  const { epoch, rotation, firstSeq, salt } = newest.header
+  const proofs: Proof[] = heads.map(proofOf)
   proofs.push({
     source: 'commit',
     epoch,
     seq: Math.max(firstSeq - 1, claimedSeq, last?.commit.durable ?? -1),
   })
+  proofs.push(...(await proofsAhead(folder, snapshots, end.tail.seq)))
   if (receipt) proofs.push({ source: 'receipt', seq: receipt.seq })
   const { file } = await openSegment(folder, newest.name)
   try {
     const isFirst = end.offset === newest.start.offset
     return judgeEnd({
-      end: { seq: end.tail.seq, epoch, ...(isFirst && { firstTo: carried?.to ?? firstSeq - 1 }) },
+      end: { seq: end.tail.seq, epoch, rotation, ...(isFirst && { firstTo: firstToOf(newest.header) }) },
       tail: await readTail(file, { from: end.offset, to: newest.endBytes }, { salt, epoch }),
       proofs,
       seals: new Map(links.flatMap(({ header, seal }) => (seal ? [[header.epoch, seal.seq]] : []))),
-      ...strictOf(heads, epoch),
+      ...strictOf(heads, newest.header),
     })
   } finally {
     await file.close()
   }
 }
 
-function strictOf(heads: Chain['heads'], epoch: number): Pick<EndFacts, 'strictSeq'> {
-  const head = heads.find((each) => each.epoch === epoch)
+/** A snapshot is written of what is durable: one that is whole, and of more than the log holds, proves a loss. */
+async function proofsAhead(
+  folder: SessionFolder,
+  snapshots: readonly SnapshotName[],
+  endSeq: number,
+): Promise<readonly Proof[]> {
+  const proofs: Proof[] = []
+  for (const name of snapshots.filter(({ seq }) => seq > endSeq)) {
+    const snapshot = await readSnapshot(folder, name)
+    if (snapshot) proofs.push({ source: 'snapshot', epoch: snapshot.epoch, seq: snapshot.at.seq })
+  }
+  return proofs
+}
+
+/** A strict head of an earlier rotation says nothing of what was acknowledged in this one. */
+function strictOf(heads: Chain['heads'], { epoch, rotation }: SegmentHeader): Pick<EndFacts, 'strictSeq'> {
+  const head = heads.find((each) => each.epoch === epoch && rotationOf(each) === rotation)
   return head?.strict ? { strictSeq: head.seq } : {}
 }
 

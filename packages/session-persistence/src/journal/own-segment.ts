@@ -67,13 +67,28 @@ export async function look(own: OwnSegment): Promise<readonly string[]> {
 }
 
 /** One listing of a look. @throws SessionError `FENCED`. */
-export async function glance({ folder, name, identity }: OwnSegment): Promise<readonly string[]> {
-  const names = await orFenced(folder, () => folder.port.readdir(folder.path))
+export async function glance(own: OwnSegment): Promise<readonly string[]> {
+  const { folder, name } = own
+  const { port, path, id } = folder
+  const { names, identity } = await orFenced(folder, async () => {
+    return (
+      port.glance?.(path, name.name) ?? { names: await port.readdir(path), identity: await identityOf(own) }
+    )
+  })
   const later = highestEpoch(names)
-  if (later > name.epoch) throw fenced(folder.id, `epoch ${later} was claimed after ${name.epoch}`)
-  const found = await orFenced(folder, () => folder.port.stat(join(folder.path, name.name)))
-  if (found.identity !== identity) throw fenced(folder.id, `${name.name} is another file now`)
+  if (later > name.epoch) throw fenced(id, `epoch ${later} was claimed after ${name.epoch}`)
+  if (identity !== own.identity) throw fenced(id, `${name.name} is another file now`)
   return [...names].sort()
+}
+
+/** Whether the name of a segment still leads to its file. @throws SessionError `FENCED`. */
+export async function refuseReplaced(own: OwnSegment): Promise<void> {
+  const identity = await orFenced(own.folder, () => identityOf(own))
+  if (identity !== own.identity) throw fenced(own.folder.id, `${own.name.name} is another file now`)
+}
+
+async function identityOf({ folder, name }: OwnSegment): Promise<string> {
+  return (await folder.port.stat(join(folder.path, name.name))).identity
 }
 
 export function fenced(sessionId: string, because: string): SessionError {

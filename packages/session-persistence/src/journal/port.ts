@@ -10,6 +10,11 @@ export interface JournalPort {
   /** The path with every link in it followed. */
   realpath(path: string): Promise<string>
   readdir(path: string): Promise<readonly string[]>
+  /**
+   * The names in a folder and the identity of a file in it, at once: a writer asks for each batch, and the kernel has
+   * them in memory. Absent: they are asked for one after the other.
+   */
+  glance?(folder: string, name: string): Glance
   mkdir(path: string): Promise<void>
   rmdir(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
@@ -30,8 +35,17 @@ export interface JournalPort {
   readonly hasModes: boolean
   /** The kind of the file system at a path, if other machines may share it. */
   networkFs(path: string): Promise<string | undefined>
+  /** How packs are compressed. Absent: Brotli, in the thread pool. */
+  readonly codec?: Codec
   /** Absent where nothing tells whether a writer lives; then the epochs alone keep writers apart. */
   readonly locks?: LockPort
+}
+
+/** Makes text smaller, and back. */
+export interface Codec {
+  compress(text: Uint8Array): Promise<Uint8Array>
+  /** @throws when it is no text, or more than so many bytes of it. */
+  expand(packed: Uint8Array, sizeBytesMax: number): Promise<Uint8Array>
 }
 
 /** Names that the kernel frees when their holder dies, and keeps while it is stopped. */
@@ -58,6 +72,11 @@ export type LockAnswer =
   | { readonly kind: 'free' }
   | { readonly kind: 'held'; readonly greeting?: string }
   | { readonly kind: 'unsupported' }
+
+export interface Glance {
+  readonly names: readonly string[]
+  readonly identity: string
+}
 
 export interface PortFile {
   /** Returns the bytes read; 0 at the end. */

@@ -54,11 +54,15 @@ export async function ensureFolder(port: JournalPort, path: string): Promise<voi
   await port.syncFolder(parent)
 }
 
-/** @throws SessionError `STORAGE_FAILED` when others could put files there. */
-export async function refuseOpenFolder(port: JournalPort, path: string): Promise<void> {
+/** @throws SessionError `STORAGE_FAILED` when others could put files there, or it is a link that leads elsewhere. */
+export async function refuseOpenFolder(
+  port: JournalPort,
+  path: string,
+  what = 'the root of the journal',
+): Promise<void> {
   const { kind, mode } = await port.stat(path)
-  if (kind !== 'folder') throw new SessionError('STORAGE_FAILED', 'the root of the journal is not a folder')
-  if (port.hasModes) refuseWritable({ mode }, 'the root of the journal')
+  if (kind !== 'folder') throw new SessionError('STORAGE_FAILED', `${what} is not a folder`)
+  if (port.hasModes) refuseWritable({ mode }, what)
 }
 
 /** What others can write to, they can forge. @throws SessionError `STORAGE_FAILED`. */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { PortFile } from './port.ts'
-import { createFile, ensureFolder } from './private-file.ts'
+import { createFile, ensureFolder, refuseOpenFolder } from './private-file.ts'
 import { openSegment, readPieces, type SessionFolder } from './segment-file.ts'
 import { cleanUp, closeAfterFailure, writeAll } from './writing.ts'
 
 /** Where the bytes stand that recoveries set aside. */
-export const quarantineName = 'recovered'
+const quarantineName = 'recovered'
 
 /** Bytes of a segment, from `offset` on. */
 export interface Span {
@@ -20,13 +20,15 @@ export interface Span {
  * tries: after a crash the next one makes its own. Resolves with their SHA-256.
  */
 export async function setAside(folder: SessionFolder, span: Span, epoch: number): Promise<string> {
-  await ensureFolder(folder.port, join(folder.path, quarantineName))
+  const place = join(folder.path, quarantineName)
+  await ensureFolder(folder.port, place)
+  await refuseOpenFolder(folder.port, place, 'the folder of what was set aside')
   const file = await createFile(folder.port, pathOf(folder, span, epoch))
   try {
     const digest = await copy(folder, span, file)
     await file.sync()
     await file.close()
-    await folder.port.syncFolder(join(folder.path, quarantineName))
+    await folder.port.syncFolder(place)
     return digest
   } catch (error) {
     await closeAfterFailure(file)

@@ -1,17 +1,22 @@
-import { parseJson } from '../json-text.ts'
+import { agrees, areRemains, type Place } from './remains.ts'
 import { batchSizeBytesMax, headerSizeBytesMax } from './size.ts'
 
-/** What says that a seq was on stable storage: for all but a receipt, the writer of one epoch. */
+/**
+ * What says that a seq was on stable storage: for all but a receipt, the writer of one epoch. A head names the
+ * segment that it is of, by its rotation.
+ */
 export type Proof =
-  | { readonly source: 'head' | 'commit' | 'snapshot'; readonly epoch: number; readonly seq: number }
+  | { readonly source: 'head'; readonly epoch: number; readonly rotation?: number; readonly seq: number }
+  | { readonly source: 'commit' | 'snapshot'; readonly epoch: number; readonly seq: number }
   | { readonly source: 'receipt'; readonly seq: number }
 
 /** Where the whole batches of a log end. */
 export interface WholeEnd {
   /** The last seq, G. */
   readonly seq: number
-  /** Of the newest segment. */
+  /** Of the newest segment, as is its rotation: 0 where it is not said. */
   readonly epoch: number
+  readonly rotation?: number
   /** Set while no batch of that segment is whole: the last seq that its first batch was to have. */
   readonly firstTo?: number
 }
@@ -82,7 +87,7 @@ export function judgeEnd(facts: EndFacts): EndVerdict {
     return refused('R3', `is ${state}: seq ${durable.seq} was durable, says a ${durable.by}`)
   }
   if (isPassed(facts))
-    return refused('R3', 'is not the newest: a later epoch was begun, and is missing or damaged')
+    return refused('R3', 'is not the newest: a later segment was begun, and is missing or damaged')
   if (wasBegun(facts)) return refused('R3', 'follows a header whose first batch was durable, and is damaged')
   if (tail.sizeBytes === 0) return { kind: 'clean', durable }
   if (tail.sizeBytes > batchSizeBytesMax) return refused('R4', 'is larger than any batch')
@@ -109,8 +114,9 @@ export function provenBy(facts: EndFacts): Durable {
 }
 
 /** A strict head is a head. */
-function proofsOf({ end: { epoch }, proofs, strictSeq }: EndFacts): readonly Proof[] {
-  return strictSeq === undefined ? proofs : [...proofs, { source: 'head', epoch, seq: strictSeq }]
+function proofsOf({ end: { epoch, rotation }, proofs, strictSeq }: EndFacts): readonly Proof[] {
+  if (strictSeq === undefined) return proofs
+  return [...proofs, { source: 'head', epoch, ...(rotation && { rotation }), seq: strictSeq }]
 }
 
 /** How far a proof counts: a sealed epoch's up to its seal, and an earlier one's beside the chain not at all. */
@@ -124,17 +130,25 @@ function epochOf(proof: Proof, newest: number): number {
   return proof.source === 'receipt' ? newest : proof.epoch
 }
 
-/** An epoch proves nothing before its first batch is durable: from then on the log goes on in its segment. */
-function isPassed({ end: { epoch }, proofs }: EndFacts): boolean {
-  return proofs.some((proof) => epochOf(proof, epoch) > epoch)
+/** A segment proves nothing before its first batch is durable: from then on the log goes on in it. */
+function isPassed({ end, proofs }: EndFacts): boolean {
+  return proofs.some(
+    (proof) => epochOf(proof, end.epoch) > end.epoch || (rotationsBeyond(end, proof) ?? 0) > 0,
+  )
+}
+
+/** How many rotations beyond this segment a head of its epoch is of; negative before it. */
+function rotationsBeyond({ epoch, rotation = 0 }: WholeEnd, proof: Proof): number | undefined {
+  if (proof.source !== 'head' || proof.epoch !== epoch) return undefined
+  return (proof.rotation ?? 0) - rotation
 }
 
 /** A head, a second batch, and what follows a commit, are only written once the first batch was synced. */
 function wasBegun(facts: EndFacts): boolean {
-  const { epoch, firstTo } = facts.end
+  const { firstTo } = facts.end
   const { count, toMax, followedTo } = facts.tail.commits
   if (firstTo === undefined) return false
-  if (proofsOf(facts).some((proof) => proof.source === 'head' && proof.epoch === epoch)) return true
+  if (proofsOf(facts).some((proof) => rotationsBeyond(facts.end, proof) === 0)) return true
   return count > 0 && (toMax !== firstTo || followedTo !== undefined)
 }
 
@@ -148,60 +162,6 @@ function tornClass({ seq, firstTo }: WholeEnd, bytes: Uint8Array): TornClass | u
   if (!areRemains(textOf(bytes).split('\n'), place)) return undefined
   if (bytes.includes(0)) return 'hole'
   return bytes.at(-1) === 10 ? 'uncommitted' : 'unterminated'
-}
-
-/** Where in a batch a line stands. */
-interface Place {
-  /** The seq of its event; after a hole the lowest that it can be. */
-  readonly next: number
-  readonly isAfterHole?: boolean
-  /** The last seq of the batch. */
-  readonly to: number
-  /** The lowest `next` at which all of its events may be there. */
-  readonly commitFrom: number
-}
-
-/**
- * Whether lines, the last of them without a line end, are what a crash can leave of one batch: its beginning, with
- * zeros where a sector was not written. What was written whole stands as it was written: so neither a second batch
- * nor damage to a line before the last one passes for a torn end.
- */
-function areRemains(lines: readonly string[], { next, isAfterHole = false, to, commitFrom }: Place): boolean {
-  for (const [index, line] of lines.entries()) {
-    const hole = line.indexOf('\0')
-    const isCut = hole !== -1 || index === lines.length - 1
-    const shown = hole === -1 ? line : line.slice(0, hole)
-    const isBegun = isAfterHole
-      ? agrees(shown.replace(/\d+/, ''), '{"seq":,')
-      : agrees(shown, `{"seq":${next},`)
-    const seq = isCut ? Number(/\{"seq":(\d+),/.exec(shown)?.[1] ?? next) : seqIn(line)
-    const isInOrder = isAfterHole ? seq >= next : seq === next
-    if (!isBegun || !isInOrder || seq > to) {
-      // Written whole, a commit is only here because of a hole before it.
-      const isInPlace = isAfterHole || (isCut && next >= commitFrom)
-      const isCommit = agrees(shown, '{"commit":{') && !goesOn(line)
-      return isInPlace && isCommit && withoutHoles(lines.slice(index + 1).join('\n')) === ''
-    }
-    next = seq + 1
-    isAfterHole ||= hole !== -1
-  }
-  return true
-}
-
-/** The seq of a whole event line; NaN when it is none. */
-function seqIn(line: string): number {
-  const event = parseJson(line) as { readonly seq?: unknown } | null | undefined
-  const seq = event?.seq
-  return typeof seq === 'number' && line.endsWith('}') ? seq : NaN
-}
-
-/** Whether anything but zeros follows a commit in its line. */
-function goesOn(line: string): boolean {
-  return /,"sum":"[0-9a-f]{64}"\}\}./s.test(withoutHoles(line))
-}
-
-function withoutHoles(text: string): string {
-  return text.replaceAll('\0', '')
 }
 
 /** `header`: a whole line, which may or may not prove itself. */
@@ -234,12 +194,6 @@ export function judgeHeader(bytes: Uint8Array, sizeBytes: number, hasHead: boole
   if (!areRemains(textOf(bytes).split('\n').slice(1), anyPlace))
     return { kind: 'unfit', reason: 'has no header, and more than a first batch' }
   return { kind: 'void', reason: hole === -1 ? 'was never begun' : 'holds NUL bytes' }
-}
-
-/** Whether two texts are the same as far as both go. */
-function agrees(text: string, start: string): boolean {
-  const length = Math.min(text.length, start.length)
-  return text.slice(0, length) === start.slice(0, length)
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -1,10 +1,12 @@
 import { SessionError, isSessionError, type SessionRecovered } from '@tidemark/session-core'
 import { RecentBatches } from '../acceptance.ts'
-import { readChainThrough } from './chain-reader.ts'
-import { listNames, soundChains, type Chain } from './chain.ts'
+import { readChainThrough, type ReadTo } from './chain-reader.ts'
+import { listNames, type Chain } from './chain.ts'
 import { claimSession, note, type ClaimTerms, type Learn, type Learned } from './claim.ts'
 import { readHead } from './head.ts'
+import { boundedChains } from './intact.ts'
 import { readToEnd, type LogEnd } from './log-reader.ts'
+import { PackedFile } from './pack-file.ts'
 import { openSegment, type SessionFolder } from './segment-file.ts'
 import { epochsOfHeads } from './segment-name.ts'
 
@@ -47,7 +49,8 @@ async function refuseSound(folder: SessionFolder): Promise<void> {
 
 function learnThrough(seq: number): Learn {
   return async (folder) => {
-    for await (const chain of soundChains(folder)) {
+    for await (const { chain, through } of boundedChains(folder)) {
+      if (seq > through) continue
       const learned = await learnIn(folder, { chain, seq })
       if (learned) return learned
     }
@@ -67,9 +70,8 @@ async function learnIn(
     )
     if (end.tail.seq !== seq) return undefined
     const links = chain.links.slice(0, chain.links.findIndex(({ name }) => name === end.segment) + 1)
-    const { file, stat } = await openSegment(folder, end.segment)
-    await file.close()
-    const span = { segment: end.segment, offset: end.offset, sizeBytes: stat.sizeBytes - end.offset }
+    const { segment, offset } = end
+    const span = { segment, offset, sizeBytes: (await readableSize(folder, end)) - offset }
     const torn = { ...span, class: 'strict-head' } as const
     const durable = { seq: Math.max(seq, await highestHead(folder)), by: 'receipt' } as const
     return {
@@ -81,6 +83,16 @@ async function learnIn(
   } catch (error) {
     if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
     return undefined // damaged before that seq
+  }
+}
+
+/** What a damaged pack holds of a segment cannot be copied aside; it stays where it is. */
+async function readableSize(folder: SessionFolder, { segment, offset }: ReadTo): Promise<number> {
+  const { file, stat } = await openSegment(folder, segment)
+  try {
+    return file instanceof PackedFile ? await file.readableTo(offset) : stat.sizeBytes
+  } finally {
+    await file.close()
   }
 }
 

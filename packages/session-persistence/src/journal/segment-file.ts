@@ -1,46 +1,60 @@
 import { join } from 'node:path'
-import { SessionError } from '@tidemark/session-core'
 import { corrupt } from './failure.ts'
-import { hasReason, type JournalPort, type PortFile } from './port.ts'
+import type { KnownChains } from './known-chains.ts'
+import { listPacked, openPacked } from './pack-shelf.ts'
+import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
 import { openFile } from './private-file.ts'
+export { readPieces, readSpan } from './span.ts'
 
 /** Where the files of one session are. */
 export interface SessionFolder {
   readonly port: JournalPort
   readonly id: string
   readonly path: string
+  /** What its storage knows of it. */
+  readonly chains?: KnownChains
 }
 
-/** Bytes read at once. */
-const pieceSizeBytes = 262_144
+export interface OpenedSegment {
+  readonly file: PortFile
+  readonly stat: FileStat
+}
 
-/** The bytes of a file from one offset up to another, in pieces. */
-export async function* readPieces(file: PortFile, from: number, to: number): AsyncGenerator<Buffer, void> {
-  for (let offset = from; offset < to;) {
-    const piece = Buffer.allocUnsafe(Math.min(pieceSizeBytes, to - offset))
-    const countBytes = await file.read(piece, offset)
-    if (countBytes === 0)
-      throw new SessionError('STORAGE_FAILED', `a segment shrank to ${offset} bytes while it was read`)
-    yield piece.subarray(0, countBytes)
-    offset += countBytes
+/** Listings after which a segment that is in none of them is missing: a folder is not read at one moment. */
+const listingsMax = 8
+
+/**
+ * A segment by its name, whether its bytes stand in a file of their own or in a pack. Where both are there, the pack
+ * counts: the file is about to be removed.
+ *
+ * @throws SessionError `CORRUPT` when it is in neither.
+ */
+export async function openSegment(folder: SessionFolder, segment: string): Promise<OpenedSegment> {
+  let before: string | undefined
+  for (let listings = 0; ; listings++) {
+    const found = (await openPacked(folder, segment)) ?? (await openRaw(folder, segment))
+    if (found) return found
+    const { names, broken } = await listPacked(folder)
+    const now = [...names].sort().join('/')
+    if (now !== before && listings < listingsMax) {
+      before = now
+      continue
+    }
+    const [suspect] = broken
+    const reason = suspect ? `is missing, and ${suspect.name} ${suspect.reason}` : 'is missing'
+    throw corrupt(folder.id, { segment, reason, rule: 'R2' })
   }
 }
 
-/** The bytes between two offsets at once: for what is known to be bounded. */
-export async function readSpan(file: PortFile, from: number, to: number): Promise<Buffer> {
-  const pieces: Buffer[] = []
-  for await (const piece of readPieces(file, from, to)) pieces.push(piece)
-  return Buffer.concat(pieces)
-}
-
-export async function openSegment(
+/** A segment's own file; `undefined` where there is none. */
+export async function openRaw(
   { port, id, path }: SessionFolder,
   segment: string,
-): ReturnType<typeof openFile> {
+): Promise<OpenedSegment | undefined> {
   try {
     return await openFile(port, join(path, segment))
   } catch (error) {
-    if (hasReason(error, 'ENOENT')) throw corrupt(id, { segment, reason: 'is missing', rule: 'R2' })
+    if (hasReason(error, 'ENOENT')) return undefined
     if (hasReason(error, 'ELOOP')) throw corrupt(id, { segment, reason: 'is a link', rule: 'R2' })
     throw error
   }

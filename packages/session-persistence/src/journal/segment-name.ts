@@ -1,6 +1,7 @@
 /** What a name in a session's folder says. `through` is the highest epoch that it uses up. */
 export type JournalName =
   | { readonly kind: 'segment'; readonly name: string; readonly epoch: number; readonly rotation: number }
+  | { readonly kind: 'pack'; readonly name: string; readonly through: number }
   | { readonly kind: 'derived'; readonly name: string; readonly through: number }
   | { readonly kind: 'foreign'; readonly name: string }
 
@@ -17,10 +18,26 @@ export function parseName(name: string): JournalName {
     const parsed = segmentName(Number(segment[1]), Number(segment[2]))
     return parsed.name === name ? parsed : { kind: 'foreign', name }
   }
+  const pack = /^c-\d{6,15}-\d{3,9}-(\d{6,15})-\d{3,9}\.jsonl\.br$/.exec(name)
+  if (pack) return { kind: 'pack', name, through: Number(pack[1]) }
   // Names that later versions write still tell which epochs are spent.
   const derived = /^(?:c-\d{6,15}-(\d{6,15})\.jsonl(?:\.\w+)?|head-(\d{6,15}))$/.exec(name)
   if (derived) return { kind: 'derived', name, through: Number(derived[1] ?? derived[2]) }
   return { kind: 'foreign', name }
+}
+
+/** What holds the segments from one to another. */
+export function packName(first: string, last: string): string {
+  return `c-${stemOf(first)}-${stemOf(last)}.jsonl.br`
+}
+
+function stemOf(segment: string): string {
+  return segment.replace(/\.jsonl$/, '')
+}
+
+/** The packs among the names. */
+export function packsIn(names: readonly string[]): Extract<JournalName, { kind: 'pack' }>[] {
+  return names.map(parseName).filter((name) => name.kind === 'pack')
 }
 
 /** The segments among the names, newest first. */
@@ -44,6 +61,7 @@ function epochOf(name: JournalName): number {
   switch (name.kind) {
     case 'segment':
       return name.epoch
+    case 'pack':
     case 'derived':
       return name.through
     case 'foreign':

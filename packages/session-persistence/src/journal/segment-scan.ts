@@ -4,6 +4,7 @@ import { parseJson } from '../json-text.ts'
 import type { Tail } from '../storage.ts'
 import { commitSizeBytesMax, parseCommit, type Commit } from './commit.ts'
 import type { SegmentHeader } from './header.ts'
+import { unpackLine } from './runs.ts'
 import { batchSizeBytesMax } from './size.ts'
 
 /** A place between two batches of a segment, and where the log stands there. */
@@ -32,12 +33,6 @@ export interface Damage {
   readonly line: number
 }
 
-interface Line {
-  /** With its line end. */
-  readonly bytes: Buffer
-  readonly offset: number
-}
-
 /**
  * Reads the batches of one segment from its bytes, however they are cut. Splits on LF only.
  *
@@ -46,8 +41,12 @@ interface Line {
  * 3. It holds at most one batch in memory.
  */
 export class SegmentScan {
+  /** Pieces of the line whose end has not come yet. */
   private rest: Buffer[] = []
-  private batch: Line[] = []
+  /** The event lines of the batch, in the pieces in which they came: they are hashed as they are. */
+  private lines: Buffer[] = []
+  private lineCount = 0
+  private events: AnySessionEvent[] = []
   /** Bytes that were pushed. */
   private pushed: number
   /** Where the unfinished line starts. */
@@ -73,86 +72,85 @@ export class SegmentScan {
 
   *push(bytes: Buffer): Generator<ScannedBatch | Damage, void> {
     let from = 0
+    let linesFrom = 0
     for (let lf = bytes.indexOf(10); lf !== -1; lf = bytes.indexOf(10, from)) {
-      const line = this.finish(bytes.subarray(from, lf + 1))
+      const line = this.textOf(bytes, from, lf)
+      this.pushed += lf + 1 - from
+      const isCommit = line.startsWith('{"commit":')
+      if (isCommit) this.keep(bytes, linesFrom, from)
+      else this.lines.push(...this.rest)
+      const found = isCommit ? this.commit(line) : this.event(line)
+      this.rest = []
       from = lf + 1
-      const found = this.take(line)
+      this.lineOffset = this.pushed
+      if (isCommit) linesFrom = from
       if (found) yield found
       if (found?.kind === 'damage') return
     }
-    this.rest.push(bytes.subarray(from))
+    this.keep(bytes, linesFrom, from)
+    if (from < bytes.length) this.rest.push(bytes.subarray(from))
     this.pushed += bytes.length - from
-    if (this.pushed - this.position.offset > batchSizeBytesMax)
-      yield this.damage('is larger than any batch', this.lineOffset)
+    if (this.pushed - this.position.offset > batchSizeBytesMax) yield this.damage('is larger than any batch')
   }
 
-  private finish(end: Buffer): Line {
-    const bytes = this.rest.length === 0 ? end : Buffer.concat([...this.rest, end])
-    const offset = this.lineOffset
-    this.rest = []
-    this.pushed += end.length
-    this.lineOffset = this.pushed
-    return { bytes, offset }
+  private keep(bytes: Buffer, from: number, to: number): void {
+    if (from < to) this.lines.push(bytes.subarray(from, to))
   }
 
-  private take(line: Line): ScannedBatch | Damage | undefined {
-    if (line.bytes.includes(0)) return this.damage('holds NUL bytes', line.offset)
-    if (startsWith(line.bytes, '{"commit":')) return this.commit(line)
-    const seq = this.position.tail.seq + 1 + this.batch.length
-    if (!startsWith(line.bytes, `{"seq":${seq},`))
-      return this.damage(`is not the event of seq ${seq}`, line.offset)
-    this.batch.push(line)
+  private textOf(bytes: Buffer, from: number, to: number): string {
+    if (this.rest.length === 0) return bytes.toString('utf8', from, to)
+    return Buffer.concat([...this.rest, bytes.subarray(from, to)]).toString()
+  }
+
+  /** Checks the line that just ended. Its seqs start right after those before it. */
+  private event(line: string): Damage | undefined {
+    const seq = this.position.tail.seq + 1 + this.events.length
+    if (!line.startsWith(`{"seq":${seq},`))
+      return this.damage(reasonOf(line, `is not the event of seq ${seq}`))
+    const events = unpackLine(parseJson(line))
+    if (events?.[0]?.seq !== seq) return this.damage(reasonOf(line, 'is no event'))
+    this.events.push(...events)
+    this.lineCount += 1
     return undefined
   }
 
-  private commit(line: Line): ScannedBatch | Damage {
+  private commit(line: string): ScannedBatch | Damage {
     const { tail } = this.position
-    const commit =
-      line.bytes.length <= commitSizeBytesMax ? parseCommit(text(line), this.header.salt) : undefined
-    if (commit === undefined) return this.damage('is a commit whose sum is wrong', line.offset)
-    const isNext = commit.from === tail.seq + 1 && commit.to === tail.seq + this.batch.length
+    const isShort = this.pushed - this.lineOffset <= commitSizeBytesMax
+    const commit = isShort ? parseCommit(line, this.header.salt) : undefined
+    if (commit === undefined) return this.damage(reasonOf(line, 'is a commit whose sum is wrong'))
+    const { from, to, epoch } = commit
+    const isNext = from === tail.seq + 1 && to === tail.seq + this.events.length
     // Only what a session is born with is durable before anybody can see it.
-    const isBorn = this.header.predecessor === undefined && commit.durable === commit.to
-    if (!isNext || commit.epoch !== this.header.epoch || (commit.durable >= commit.from && !isBorn)) {
-      return this.damage(
-        `commits seq ${commit.from} to ${commit.to} of epoch ${commit.epoch}, out of place`,
-        line.offset,
-      )
+    const isBorn = this.header.predecessor === undefined && commit.durable === to
+    if (!isNext || epoch !== this.header.epoch || (commit.durable >= from && !isBorn))
+      return this.damage(`commits seq ${from} to ${to} of epoch ${epoch}, out of place`)
+    if (chainDigest(tail.digest, this.lines) !== commit.digest) {
+      const { offset, lines } = this.position
+      const reason = 'starts a batch that is not what was committed'
+      return { kind: 'damage', reason, offset, line: lines + 1 }
     }
-    const events = this.batch.map((each) => parseJson(text(each)))
-    const bad = events.findIndex((event, index) => !isEventOf(event, commit.from + index))
-    if (bad !== -1) return this.damage('is no event', this.batch[bad]?.offset ?? line.offset)
-    const digest = chainDigest(
-      tail.digest,
-      this.batch.map(({ bytes }) => bytes),
-    )
-    if (digest !== commit.digest)
-      return this.damage('starts a batch that is not what was committed', this.position.offset)
-    return this.give(commit, events as AnySessionEvent[])
+    return this.give(commit)
   }
 
-  private give(commit: Commit, events: readonly AnySessionEvent[]): ScannedBatch {
-    const start = this.position
-    const lines = start.lines + this.batch.length + 1
+  private give(commit: Commit): ScannedBatch {
+    const { events, lineCount, position: start } = this
+    const lines = start.lines + lineCount + 1
     this.position = { offset: this.pushed, lines, tail: { seq: commit.to, digest: commit.digest } }
-    this.batch = []
+    this.lines = []
+    this.lineCount = 0
+    this.events = []
     return { kind: 'batch', commit, events, start, end: this.position }
   }
 
-  private damage(reason: string, offset: number): Damage {
-    const line = this.position.lines + 1 + this.batch.filter((each) => each.offset < offset).length
-    return { kind: 'damage', reason, offset, line }
+  /** Of the line that ends here, or has not ended. */
+  private damage(reason: string): Damage {
+    const line = this.position.lines + 1 + this.lineCount
+    return { kind: 'damage', reason, offset: this.lineOffset, line }
   }
 }
 
-function startsWith(bytes: Buffer, start: string): boolean {
-  return bytes.subarray(0, start.length).toString('latin1') === start
-}
-
-function text({ bytes }: Line): string {
-  return bytes.subarray(0, -1).toString()
-}
-
-function isEventOf(value: unknown, seq: number): boolean {
-  return typeof value === 'object' && value !== null && 'seq' in value && value.seq === seq
+/** A hole says more than what it makes of a line. */
+function reasonOf(line: string, otherwise: string): string {
+  return line.includes('\0') ? 'holds NUL bytes' : otherwise
 }

@@ -1,7 +1,8 @@
 import { SessionError } from '@tidemark/session-core'
 import { corrupt, type Unfit } from './failure.ts'
-import type { Head } from './head.ts'
-import { parseHeader, type SegmentHeader } from './header.ts'
+import { proofOf, rotationOf, type Head } from './head.ts'
+import { firstToOf, parseHeader, type SegmentHeader } from './header.ts'
+import { findPacked } from './pack-shelf.ts'
 import type { PortFile } from './port.ts'
 import { judgeEnd, judgeHeader, startSizeBytesMax, type HeaderVerdict, type WholeEnd } from './recover.ts'
 import { openSegment, readPieces, readSpan, type SessionFolder } from './segment-file.ts'
@@ -44,11 +45,12 @@ export async function readStart(
   const { file, stat } = await openSegment(folder, name.name)
   try {
     const { sizeBytes } = stat
-    const found = await readHeaderLine(file, sizeBytes, head !== undefined)
+    const found = await readHeaderLine(file, sizeBytes, isBegunBy(head, name))
     if (found.kind === 'void') return { ...found, sizeBytes }
     if (found.kind === 'unfit')
       throw corrupt(folder.id, { segment: name.name, reason: found.reason, offset: 0, line: 1, rule: 'R8' })
     const opened = open(folder, name, Buffer.from(found.line))
+    refuseOthers(folder, name, opened)
     const begun = { kind: 'begun', opened, sizeBytes } as const
     // A first segment was durable before its folder got its name.
     if (opened.header.predecessor === undefined) return begun
@@ -63,6 +65,8 @@ export async function readSealed(
   folder: SessionFolder,
   name: SegmentName,
 ): Promise<{ opened: OpenedHeader; sizeBytes: number }> {
+  const packed = findPacked(folder, name.name)?.segment
+  if (packed) return { opened: open(folder, name, Buffer.from(packed.header)), sizeBytes: packed.bytes }
   const { file, stat } = await openSegment(folder, name.name)
   try {
     const { sizeBytes } = stat
@@ -90,6 +94,28 @@ export async function findHeaderIn(
   }
 }
 
+/**
+ * Whether a claim that the log passed over holds no event of its own: none at all, or a batch that it carried over,
+ * which stands in the log.
+ */
+export async function isEmptyClaim(folder: SessionFolder, name: SegmentName): Promise<boolean> {
+  const start = await readStart(folder, name, undefined)
+  if (name.rotation > 0 || start.sizeBytes > startSizeBytesMax) return false
+  if (start.kind === 'void') return true
+  const { header, start: from } = start.opened
+  const scan = new SegmentScan(header, from)
+  const { file } = await openSegment(folder, name.name)
+  try {
+    for await (const piece of readPieces(file, from.offset, start.sizeBytes)) {
+      for (const found of scan.push(piece))
+        if (found.kind === 'damage' || found.end.tail.seq !== firstToOf(header)) return false
+    }
+  } finally {
+    await file.close()
+  }
+  return header.predecessor !== undefined && scan.isClean
+}
+
 async function readHeaderLine(file: PortFile, sizeBytes: number, hasHead: boolean): Promise<HeaderVerdict> {
   let bytes = await readSpan(file, 0, Math.min(sizeBytes, frontSizeBytes))
   if (!bytes.includes(10)) bytes = await readSpan(file, 0, Math.min(sizeBytes, headerSizeBytesMax))
@@ -113,15 +139,20 @@ async function readFirstBatch(folder: SessionFolder, begun: Begun): Promise<Segm
   const { file, name, opened, sizeBytes, head } = begun
   const { header, start } = opened
   if (await hasWholeBatch(file, opened, sizeBytes)) return undefined
-  const { salt, epoch } = header
+  const { salt, epoch, rotation } = header
   const tail = await readTail(file, { from: start.offset, to: sizeBytes }, { salt, epoch })
-  const end: WholeEnd = { seq: start.tail.seq, epoch, firstTo: header.carried?.to ?? start.tail.seq }
-  const proofs = head ? [{ source: 'head' as const, epoch, seq: head.seq }] : []
+  const end: WholeEnd = { seq: start.tail.seq, epoch, rotation, firstTo: firstToOf(header) }
+  const proofs = head ? [proofOf(head)] : []
   const verdict = judgeEnd({ end, tail, proofs, seals: new Map() })
   if (verdict.kind !== 'refused')
     return { kind: 'void', reason: 'was never begun', sizeBytes, provenSeq: header.firstSeq - 1 }
   const { rule, reason } = verdict
   throw corrupt(folder.id, { segment: name.name, reason, rule, offset: start.offset, line: 2 })
+}
+
+/** Whether a head says that this segment, or a later one of its epoch, was begun. */
+function isBegunBy(head: Head | undefined, { rotation }: SegmentName): boolean {
+  return head !== undefined && rotationOf(head) >= rotation
 }
 
 async function hasWholeBatch(
@@ -134,6 +165,12 @@ async function hasWholeBatch(
     for (const found of scan.push(piece)) return found.kind === 'batch'
   }
   return false
+}
+
+/** The newest segments are a session's own; those that they go on from may be shared with the one it was forked from. */
+function refuseOthers({ id }: SessionFolder, { name: segment }: SegmentName, { header }: OpenedHeader): void {
+  if (header.session.id === id) return
+  throw corrupt(id, { segment, reason: 'belongs to another session', offset: 0, line: 1, rule: 'R8' })
 }
 
 function open({ id }: SessionFolder, name: SegmentName, line: Buffer): OpenedHeader {
@@ -152,11 +189,11 @@ function open({ id }: SessionFolder, name: SegmentName, line: Buffer): OpenedHea
       throw corrupt(id, unfit('is a header whose sum is wrong'))
     case 'header': {
       const { header, sum } = parsed
-      if (header.session.id !== id) throw corrupt(id, unfit('belongs to another session'))
       const isNamed = header.epoch === name.epoch && header.rotation === name.rotation
       if (!isNamed)
         throw corrupt(id, unfit(`says that it is epoch ${header.epoch}, rotation ${header.rotation}`))
       const { seq, digest } = header.predecessor ?? { seq: -1, digest: sum }
+      if (header.rotation > 0 && !header.predecessor) throw corrupt(id, unfit('goes on from nothing'))
       if (header.firstSeq !== seq + 1) throw corrupt(id, unfit('starts at another seq than it goes on from'))
       return { header, sum, start: { offset: line.length + 1, lines: 1, tail: { seq, digest } } }
     }

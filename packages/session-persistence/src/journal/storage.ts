@@ -1,23 +1,28 @@
 import { join, resolve } from 'node:path'
 import { SessionError, refuseId, type SessionHeader, type SessionRecovered } from '@tidemark/session-core'
-import { pageOf, type SummaryPage } from '../summary.ts'
+import type { SummaryPage } from '../summary.ts'
 import type * as seam from '../storage.ts'
 import { unknownSession } from '../unknown-session.ts'
 import { batchesOf, bearSession, type Birth } from './birth.ts'
-import { findChain, sessionIn } from './chain.ts'
+import { sessionIn } from './chain.ts'
 import { claimSession, type ClaimTerms } from './claim.ts'
-import { guarded } from './failure.ts'
-import { folderName, passingPrefixes } from './folder-name.ts'
-import { journalCapabilities, type Durability, type JournalLease } from './lease.ts'
-import { hasReason, type JournalPort } from './port.ts'
+import { failure, guarded } from './failure.ts'
+import { followLog } from './follow.ts'
+import { folderName } from './folder-name.ts'
+import { KnownChains } from './known-chains.ts'
+import { journalCapabilities, type Durability, type JournalLease, type LeaseTerms } from './lease.ts'
+import { inherit } from './inheritance.ts'
+import { IndexWriter } from './index-writer.ts'
+import { findChainThrough } from './intact.ts'
+import type { JournalPort } from './port.ts'
 import { exists, nearest } from './private-file.ts'
-import { removeFolder } from './removal.ts'
+import { removeSession } from './removal.ts'
 import { repairSession } from './repair.ts'
 import { salvageSession } from './salvage.ts'
 import type { SessionFolder } from './segment-file.ts'
+import { JournalSnapshots } from './snapshots.ts'
 import { findStore, openStore, settleStore, type Store } from './store.ts'
-import { inherited, storedBatches } from './stored-batches.ts'
-import { Survey } from './survey.ts'
+import { storedBatches } from './stored-batches.ts'
 import { verifySession } from './verify.ts'
 
 export interface JournalOptions {
@@ -26,6 +31,10 @@ export interface JournalOptions {
   readonly port: JournalPort
   /** Default: `lazy`. */
   readonly durability?: Durability | undefined
+  /** A segment that is larger is followed by another one. Default: 16 MiB. */
+  readonly segmentSizeBytesMax?: number | undefined
+  /** Packs what is sealed, to a sixth of its size. Default: true. */
+  readonly compress?: boolean | undefined
   /** Lets the journal write where other machines may write too. Default: false. */
   readonly allowNetworkFs?: boolean | undefined
 }
@@ -41,37 +50,55 @@ export class JournalStorage implements seam.SessionStorage {
   private readonly root: string
   private readonly port: JournalPort
   private readonly leases = new Set<JournalLease>()
-  private readonly survey = new Survey()
+  private readonly index = new IndexWriter()
+  readonly snapshots = new JournalSnapshots(async (id) => {
+    refuseId(id)
+    this.refuseClosed()
+    return (await this.find(id)).folder
+  })
+  private readonly chains: KnownChains
   private isSettled = false
   private isClosed = false
 
   constructor(private readonly options: JournalOptions) {
     this.root = resolve(options.root)
     this.port = options.port
+    this.chains = new KnownChains(options.port)
   }
 
   create(session: SessionHeader, { claim, seed = [] }: seam.CreateTerms): Promise<seam.Lease> {
     return this.perform('creating a session', session.id, async () => {
       const store = await this.open()
-      return this.bear(store, { session, batches: eachOf(batchesOf(session.id, seed)) }, claim)
+      return this.bear(store, { session, batches: batchesOf(session.id, seed) }, claim)
     })
   }
 
   acquire(id: string, { claim, force, receipt }: seam.AcquireTerms): Promise<seam.Lease> {
     return this.perform('claiming a session', id, async () => {
-      const { folder, secret } = await this.findToWrite(id)
-      return this.keep(await claimSession(folder, { ...this.terms(secret, claim), force, receipt }))
+      const { folder, ...store } = await this.findToWrite(id)
+      const lease = await claimSession(folder, { ...this.terms(store.secret, claim), force, receipt })
+      return this.keep(store, lease, claim)
     })
   }
 
   read(id: string, terms: seam.ReadTerms = {}): Promise<seam.StoredLog> {
     return this.perform('reading a session', id, async () => {
       const { folder, secret } = await this.find(id)
-      const header = sessionIn(await findChain(folder), id)
+      const header = sessionIn(await findChainThrough(folder, terms), id)
       let rest: seam.Rest | undefined
       const onRest = (found: seam.Rest): void => void (rest = found)
       return { header, batches: storedBatches(folder, { ...terms, secret, onRest }), rest: () => rest }
     })
+  }
+
+  async *follow(id: string, terms: seam.FollowTerms): AsyncGenerator<seam.StoredBatch, void> {
+    const { folder } = await this.perform('following a session', id, () => this.find(id))
+    try {
+      for await (const { epoch, writer, events, end, isDurable } of followLog(folder, terms))
+        yield { epoch, writer, events, tail: end.tail, isDurable }
+    } catch (error) {
+      throw failure('following a session', error)
+    }
   }
 
   fork({ id, through }: seam.ForkSource, session: SessionHeader, claim: seam.Claim): Promise<seam.Lease> {
@@ -79,7 +106,10 @@ export class JournalStorage implements seam.SessionStorage {
       refuseId(id)
       const { folder } = await this.find(id)
       const store = await this.open()
-      return this.bear(store, { session, batches: inherited(folder, through) }, claim)
+      if (through === -1) return this.bear(store, { session }, claim)
+      const living = [...this.leases].find(({ header }) => header.id === id)
+      const terms = { through, durableSeq: living?.tail.seq ?? -1 }
+      return this.bear(store, { session, inherit: (into) => inherit(folder, into, terms) }, claim)
     })
   }
 
@@ -87,36 +117,30 @@ export class JournalStorage implements seam.SessionStorage {
     this.refuseClosed()
     return guarded('listing sessions', async () => {
       const store = await findStore(this.port, this.root)
-      return pageOf(store ? await this.survey.list(store) : [], after, countMax)
+      return this.index.page(store, { after, countMax })
     })
   }
 
-  remove(id: string): Promise<void> {
+  remove(id: string, terms?: seam.RemoveTerms): Promise<void> {
     return this.perform('removing a session', id, async () => {
-      const { folder, sessionsPath } = await this.findToWrite(id)
-      const { port, path } = folder
-      const aside = join(sessionsPath, `${passingPrefixes.removing}${port.random(8)}`)
-      try {
-        await port.rename(path, aside)
-      } catch (error) {
-        throw hasReason(error, 'ENOENT') ? unknownSession(id) : error
-      }
-      await port.syncFolder(sessionsPath)
-      await removeFolder(port, aside)
+      const { folder, ...store } = await this.findToWrite(id)
+      await this.index.around(store, id, () => removeSession(store, folder, terms))
     })
   }
 
   verify(id: string): Promise<seam.Verdict> {
     return this.perform('verifying a session', id, async () => {
       const { folder, secret } = await this.find(id)
+      this.chains.forget(folder.path) // it reads everything
       return verifySession(folder, secret)
     })
   }
 
   repair(id: string, { claim, acceptLossAfter, force }: seam.RepairTerms): Promise<SessionRecovered> {
     return this.perform('repairing a session', id, async () => {
-      const { folder, secret } = await this.findToWrite(id)
-      return repairSession(folder, acceptLossAfter, { ...this.terms(secret, claim), force })
+      const { folder, ...store } = await this.findToWrite(id)
+      const terms = { ...this.terms(store.secret, claim), force }
+      return this.index.around(store, id, () => repairSession(folder, acceptLossAfter, terms))
     })
   }
 
@@ -131,12 +155,13 @@ export class JournalStorage implements seam.SessionStorage {
   }
 
   private async bear(store: Store, birth: Birth, claim: seam.Claim): Promise<seam.Lease> {
-    return this.keep(await bearSession(store, birth, this.terms(store.secret, claim)))
+    return this.keep(store, await bearSession(store, birth, this.terms(store.secret, claim)), claim)
   }
 
-  private terms(secret: string, claim: seam.Claim): ClaimTerms {
-    const { durability = 'lazy' } = this.options
-    return { claim, secret, durability, onRelease: (lease) => this.leases.delete(lease) }
+  private terms(secret: string, claim: seam.Claim): ClaimTerms & LeaseTerms {
+    const { durability = 'lazy', segmentSizeBytesMax, compress } = this.options
+    const onRelease = (lease: JournalLease): unknown => this.leases.delete(lease)
+    return { claim, secret, durability, segmentSizeBytesMax, compress, onRelease }
   }
 
   /** Opens the store to write to it. */
@@ -151,7 +176,7 @@ export class JournalStorage implements seam.SessionStorage {
   private async findToWrite(id: string): Promise<Store & { readonly folder: SessionFolder }> {
     const found = await this.find(id)
     if (!(await exists(this.port, found.folder.path))) throw unknownSession(id)
-    await this.refuseNetwork(found.folder.path)
+    await this.refuseNetwork(found.sessionsPath)
     await this.settle(found)
     await this.port.syncFolder(found.sessionsPath)
     return found
@@ -174,8 +199,9 @@ export class JournalStorage implements seam.SessionStorage {
   }
 
   /** A lease that was taken while the storage closed is of no use to anybody. */
-  private async keep(lease: JournalLease): Promise<seam.Lease> {
+  private async keep(store: Store, lease: JournalLease, claim: seam.Claim): Promise<seam.Lease> {
     this.leases.add(lease)
+    await this.index.attend(store, lease, claim.incarnation)
     if (!this.isClosed) return lease
     await lease.release()
     throw closed()
@@ -184,7 +210,8 @@ export class JournalStorage implements seam.SessionStorage {
   private async find(id: string): Promise<Store & { readonly folder: SessionFolder }> {
     const store = await findStore(this.port, this.root)
     if (store === undefined) throw unknownSession(id)
-    return { ...store, folder: { port: store.port, id, path: join(store.sessionsPath, folderName(id)) } }
+    const path = join(store.sessionsPath, folderName(id))
+    return { ...store, folder: { port: store.port, id, path, chains: this.chains } }
   }
 
   private async perform<T>(what: string, id: string, work: () => Promise<T>): Promise<T> {
@@ -196,10 +223,6 @@ export class JournalStorage implements seam.SessionStorage {
   private refuseClosed(): void {
     if (this.isClosed) throw closed()
   }
-}
-
-async function* eachOf<T>(items: Iterable<T>): AsyncGenerator<T, void> {
-  yield* items
 }
 
 function closed(): SessionError {

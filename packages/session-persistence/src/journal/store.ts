@@ -38,10 +38,13 @@ export async function findStore(port: JournalPort, root: string): Promise<Store 
   }
   await refuseOpenFolder(port, path)
   const sessionsPath = join(path, 'sessions')
-  const secret = await readSecret(port, path)
+  const early = await readSecret(port, path)
+  const hasSessions = await exists(port, sessionsPath)
+  if (hasSessions) await refuseOpenFolder(port, sessionsPath, 'the folder of all sessions')
+  // It is durable before there is a place for sessions: another process may have made both since.
+  const secret = early ?? (hasSessions ? await readSecret(port, path) : undefined)
   if (secret !== undefined) return { port, sessionsPath, secret }
-  // It is durable before there is a place for sessions.
-  if (await exists(port, sessionsPath)) throw corrupt('store', { segment: fileName, reason: 'is missing' })
+  if (hasSessions) throw corrupt('store', { segment: fileName, reason: 'is missing' })
   return undefined
 }
 

@@ -1,5 +1,4 @@
-import { SessionError, assert } from '@tidemark/session-core'
-import { encodeEvent, type EncodedEvent } from '../encoded-event.ts'
+import { assert } from '@tidemark/session-core'
 import type { ReadTerms, Rest, StoredBatch } from '../storage.ts'
 import type { LogBatch } from './chain-reader.ts'
 import { failure } from './failure.ts'
@@ -18,7 +17,8 @@ export async function* storedBatches(
   folder: SessionFolder,
   { from = 0, through, receipt, secret, onRest }: StoredBatchesTerms,
 ): AsyncGenerator<StoredBatch, void> {
-  const log = readLog(folder, { through, receipt })
+  const start = from > 0 ? ({ kind: 'seq', seq: from } as const) : undefined
+  const log = readLog(folder, { through, receipt, start })
   try {
     let step = await log.next()
     const isEmpty = step.done
@@ -34,31 +34,12 @@ export async function* storedBatches(
   }
 }
 
-/**
- * What a fork begins with.
- * @throws SessionError `INVALID_SEQ` when the source ends earlier.
- */
-export async function* inherited(
-  source: SessionFolder,
-  through: number,
-): AsyncGenerator<readonly EncodedEvent[], void> {
-  let lastSeq = -1
-  for await (const { events } of readLog(source, { through })) {
-    const batch = events.filter(({ seq }) => seq <= through)
-    if (batch.length > 0) yield batch.map(encodeEvent)
-    lastSeq = batch.at(-1)?.seq ?? lastSeq
-  }
-  if (lastSeq === through) return
-  throw new SessionError('INVALID_SEQ', `${source.id}: ends at seq ${lastSeq}, before ${through}`, {
-    intactThrough: lastSeq,
-  })
-}
-
 function give(
   { epoch, writer, events, end, isDurable }: LogBatch,
   { from, through = Infinity }: { from: number; through: number | undefined },
 ): StoredBatch {
-  const wanted = events.filter(({ seq }) => seq >= from && seq <= through)
+  const isWhole = (events[0]?.seq ?? from) >= from && end.tail.seq <= through
+  const wanted = isWhole ? events : events.filter(({ seq }) => seq >= from && seq <= through)
   return { epoch, writer, events: wanted, tail: end.tail, isDurable }
 }
 

@@ -1,4 +1,4 @@
-import { assert, type SessionRecovered } from '@tidemark/session-core'
+import { assert, type AnySessionEvent, type SessionRecovered } from '@tidemark/session-core'
 import type { LogBatch } from './chain-reader.ts'
 import type { Link } from './chain.ts'
 import type { Carried, Predecessor } from './header.ts'
@@ -41,6 +41,12 @@ export function decideSuccession({ chain, durable, last, ...end }: LogEnd): Succ
 /** Records of recoveries that no event of the log tells. Only the newest segment can name them, or hold the events. */
 export function outstanding(newest: Link, told: ReadonlySet<string>): readonly SessionRecovered[] {
   return (newest.header.recovered ?? []).filter((record) => !told.has(nameOf(record)))
+}
+
+/** The names of the recoveries that these events tell of. */
+export function toldIn(events: readonly AnySessionEvent[]): ReadonlySet<string> {
+  const told = events.filter(({ type }) => type === 'session/recovered')
+  return new Set(told.map(({ data }) => nameOf(data as SessionRecovered)))
 }
 
 /** The same for the same bytes at the same place, and for no others. */

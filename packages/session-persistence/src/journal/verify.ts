@@ -1,8 +1,9 @@
 import { isSessionError } from '@tidemark/session-core'
 import type { Verdict } from '../storage.ts'
 import { readChainThrough } from './chain-reader.ts'
-import { besideOf, soundChains, type Chain } from './chain.ts'
+import { besideOf } from './chain.ts'
 import { failure } from './failure.ts'
+import { boundedChains, type SoundChain } from './intact.ts'
 import { readToEnd } from './log-reader.ts'
 import type { SessionFolder } from './segment-file.ts'
 import { restOf } from './stored-batches.ts'
@@ -40,17 +41,25 @@ export async function verifySession(folder: SessionFolder, secret: string): Prom
 /** How far a log is whole whose chain is broken. */
 async function findIntact(folder: SessionFolder): Promise<number> {
   let intactThrough = -1
-  for await (const chain of soundChains(folder))
-    intactThrough = Math.max(intactThrough, await intactIn(folder, chain))
+  try {
+    for await (const chain of boundedChains(folder))
+      intactThrough = Math.max(intactThrough, await intactIn(folder, chain))
+  } catch (error) {
+    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    // Not even a folder with segments: there is nothing that could be intact.
+  }
   return intactThrough
 }
 
-async function intactIn(folder: SessionFolder, chain: Chain): Promise<number> {
+/** The end of its last whole batch that the log had. */
+async function intactIn(folder: SessionFolder, { chain, through }: SoundChain): Promise<number> {
+  let read = -1
   try {
-    const { end } = await readChainThrough(folder, { chain, through: Infinity }, () => undefined)
-    return end.tail.seq
+    await readChainThrough(folder, { chain, through: Infinity }, ({ end: { tail } }) => {
+      if (tail.seq <= through) read = tail.seq
+    })
   } catch (error) {
     if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
-    return error.details.intactThrough ?? -1
   }
+  return read
 }

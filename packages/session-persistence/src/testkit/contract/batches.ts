@@ -19,7 +19,7 @@ export function event(
   return { seq, time: 1_000 + seq, type: 'test/event', data, ...more }
 }
 
-export const encoded = (seq: number, data: unknown): EncodedEvent => encodeEvent(event(seq, data))
+export const encoded = (seq: number, data?: unknown): EncodedEvent => encodeEvent(event(seq, data))
 
 /** Events of these seqs, both ends included. */
 export function events(from: number, through: number): EncodedEvent[] {

@@ -56,7 +56,7 @@ export const forkFacts: Facts = {
     },
   ),
 
-  'a fork of a fork works, and each outlives the other': parented(async ({ storage, fork, expect }) => {
+  'G39: a fork of a fork works, and each outlives the other': parented(async ({ storage, fork, expect }) => {
     await appendNext(await fork(5, 'c'))
     await storage.fork({ id: 'c', through: 6 }, headerOf('d'), newClaim())
     await storage.remove('p')
@@ -64,7 +64,7 @@ export const forkFacts: Facts = {
     expect(seqsOf((await readBack(storage, 'd')).events)).toEqual(upTo(7))
   }),
 
-  'removing the child does not touch the parent': parented(async ({ storage, fork, expect }) => {
+  'G39: removing the child does not touch the parent': parented(async ({ storage, fork, expect }) => {
     await fork(5, 'c')
     const before = await readBack(storage, 'p')
     await storage.remove('c')

@@ -70,6 +70,26 @@ export const listFacts: Facts = {
     expect((await allPages(storage, 10)).flat()).toEqual(['new', 'old', 'none'])
   },
 
+  'O01: a list shows what was appended since the one before, by a lease that is held, released or taken over from':
+    async ({ storage, expect }) => {
+      await spoken(storage, 'a', [['human', 2_000]])
+      await spoken(storage, 'b', [['human', 3_000]])
+      expect((await allPages(storage, 10)).flat()).toEqual(['b', 'a'])
+      const first = await storage.acquire('a', { claim: newClaim(), force: true })
+      await append(first, [message(1, 'human', 4_000)])
+      expect((await allPages(storage, 10)).flat()).toEqual(['a', 'b'])
+      await first.release()
+      const second = await storage.acquire('b', { claim: newClaim(), force: true })
+      await append(second, [message(1, 'human', 5_000)])
+      const third = await storage.acquire('b', { claim: newClaim(), force: true })
+      await second.release()
+      await append(third, [message(2, 'human', 6_000)])
+      const { sessions } = await storage.list({ countMax: 1 })
+      expect(sessions).toMatchObject([{ id: 'b', lastSeq: 2, lastHumanTime: 6_000 }])
+      await third.release()
+      expect((await allPages(storage, 10)).flat()).toEqual(['b', 'a'])
+    },
+
   'pages hold each session once, in one order, ties by id': async ({ storage, expect }) => {
     const ids = upTo(7).map((index) => `s${index}`)
     for (const id of [...ids].reverse()) await spoken(storage, id, [['human', 4_000]])

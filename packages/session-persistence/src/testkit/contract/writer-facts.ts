@@ -1,7 +1,18 @@
 import { isSessionError } from '@tidemark/session-core'
 import { encodeEvent } from '../../encoded-event.ts'
 import type { Lease, SessionStorage } from '../../storage.ts'
-import { append, appendNext, event, events, headerOf, newClaim, readBack, seqsOf, upTo } from './batches.ts'
+import {
+  append,
+  appendNext,
+  event,
+  events,
+  headerOf,
+  newBatchId,
+  newClaim,
+  readBack,
+  seqsOf,
+  upTo,
+} from './batches.ts'
 import type { Fact, Facts, Scene } from './fact.ts'
 import { codeOf } from './refusal.ts'
 
@@ -60,6 +71,38 @@ export const writerFacts: Facts = {
       tail: before.tail,
     })
   }),
+
+  'a lease that was acquired keeps what one that was created does: the tail, the epoch, and what is durable':
+    held(async ({ storage, first, expect }) => {
+      const stale = first.tail
+      const lease = await takeOver(storage)
+      const receipt = await append(lease, events(3, 4))
+      expect(receipt).toEqual({ tail: lease.tail, durable: 4 })
+      const { epoch } = lease
+      const wrong = [stale, { ...lease.tail, digest: 'f'.repeat(64) }, { ...lease.tail, seq: 5 }]
+      for (const expectedTail of wrong) {
+        const terms = { expectedTail, epoch, batchId: newBatchId() }
+        expect(await codeOf(() => lease.append(events(5, 5), terms))).toBe('TAIL_MOVED')
+      }
+      const terms = { expectedTail: lease.tail, epoch: epoch - 1, batchId: newBatchId() }
+      expect(await codeOf(() => lease.append(events(5, 5), terms))).toBe('FENCED')
+      expect(await codeOf(() => append(lease, events(6, 6)))).toBe('TAIL_MOVED')
+      expect(seqsOf((await readBack(storage, 'a')).events)).toEqual(upTo(5))
+    }),
+
+  'a lease that was acquired and is released appends nothing, and the next claim needs no force': held(
+    async ({ place, storage, first, expect }) => {
+      const lease = await takeOver(storage)
+      await append(lease, events(3, 3))
+      await first.release()
+      await lease.release()
+      await lease.release()
+      expect(await codeOf(() => append(lease, events(4, 4)))).toBe('DISPOSED')
+      const next = await place.open().acquire('a', { claim: newClaim() })
+      await append(next, events(4, 4))
+      expect(seqsOf((await readBack(storage, 'a')).events)).toEqual(upTo(5))
+    },
+  ),
 
   'B01, G14: a writer that was taken over from appends nothing, before and after the next one wrote': held(
     async ({ place, storage, first, expect }) => {

@@ -1,6 +1,7 @@
 import type { FileStat, JournalPort, PortFile } from '../../journal/port.ts'
 import { Seeded } from '../seeded.ts'
 import { SimulatedClock } from './clock.ts'
+import { immediateCodec } from './codec.ts'
 import { systemError, type DiskCall, type DiskCallName, type DiskFault } from './fault.ts'
 import { folderNode, filesOf, rootInode, type DiskImage } from './image.ts'
 import { OpenFile } from './open-file.ts'
@@ -29,6 +30,7 @@ const startedAt = 1_764_000_000_000
  */
 export class SimulatedDisk implements JournalPort {
   readonly hasModes = true
+  readonly codec = immediateCodec
   readonly clock: SimulatedClock
   /** Asked before each call; what it gives, the call meets. */
   onCall: ((call: DiskCall) => DiskFault | undefined) | undefined

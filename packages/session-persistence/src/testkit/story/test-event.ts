@@ -11,11 +11,17 @@ const awkward = [
   '{"seq":0,',
 ] as const
 
+/** Of so many events one is no piece of a stream, and ends the run of those before it. */
+const runEvery = 4
+
 /** An event whose payload has about so many bytes. */
 export function testEvent(seq: number, sizeBytes: number, random: Seeded): EncodedEvent {
   let text = random.isOneIn(3) ? random.pick(awkward) : ''
   while (text.length < sizeBytes) text += random.next().toString(36)
-  return encode({ seq, time: 1_000 + seq, type: 'test/event', data: { text } })
+  const time = 1_000 + seq
+  if (seq % runEvery === 0) return encode({ seq, time, type: 'test/event', data: { text } })
+  // A storage may keep several of these together.
+  return encode({ seq, time, type: 'assistant/chunk', data: { kind: 'text', text }, ignorable: true })
 }
 
 /** The event that tells of a recovery. */

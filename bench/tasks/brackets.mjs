@@ -1,0 +1,33 @@
+import { expectEqual } from '../expect.mjs'
+import { quantile } from '../numbers.mjs'
+import { Workload } from '../workload.mjs'
+
+const looksMax = 1_001
+const looksMin = 5
+const timeMaxMillis = 10_000
+
+/** Whether a turn is open at the end of a long log, asked anew after each append. */
+export async function brackets(system, { id, folder, round }) {
+  await system.load()
+  await system.open(folder)
+  await system.resume(id)
+  const length = system.length()
+  const workload = new Workload({ seed: 100 + round, seq: length })
+  const interrupted = workload.interruptedTurn()
+  for (const event of interrupted) await system.appendLive(event)
+  const looks = []
+  const startedAt = performance.now()
+  while (looks.length < looksMax) {
+    await system.appendLive(workload.chunk())
+    const from = performance.now()
+    const found = system.openTurn()
+    const seq = found instanceof Promise ? await found : found
+    looks.push((performance.now() - from) * 1_000)
+    if (seq !== interrupted[0].seq) expectEqual(seq, interrupted[0].seq, 'the seq of the open turn')
+    if (looks.length >= looksMin && performance.now() - startedAt > timeMaxMillis) break
+  }
+  await system.flush()
+  await system.close()
+  looks.sort((a, b) => a - b)
+  return { events: length, figures: { bracketMicros: quantile(looks, 0.5) } }
+}

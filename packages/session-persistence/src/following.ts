@@ -1,0 +1,58 @@
+import { SessionError } from '@tidemark/session-core'
+import type { FollowedBatch, FollowRequest } from './request.ts'
+import type { FollowTerms, StoredBatch, Tail } from './storage.ts'
+import type { StoreAccess } from './store-access.ts'
+import { asUnknown } from './stored-session.ts'
+
+const pollMsDefault = 100
+const pollMsMin = 10
+const pollMsMax = 10_000
+
+/**
+ * What is stored of a session and what is still to come, for a reader that keeps nothing but a cursor.
+ *
+ * 1. No event comes twice, and none is left out.
+ * 2. Permission is asked for before anything is looked at.
+ */
+export class Following {
+  constructor(private readonly access: StoreAccess) {}
+
+  async *follow(
+    id: string,
+    { as, after, signal, pollMs = pollMsDefault }: FollowRequest,
+  ): AsyncGenerator<FollowedBatch, void> {
+    if (!Number.isInteger(pollMs) || pollMs < pollMsMin || pollMs > pollMsMax)
+      throw new SessionError('INVALID_SEQ', `pollMs is a whole number from ${pollMsMin} to ${pollMsMax}`)
+    const { authorization, open, storage } = this.access
+    await open.run(() => authorization.require({ operation: 'follow', sessionId: id, as }))
+    const terms: FollowTerms = {
+      pollMs,
+      signal: AbortSignal.any([open.closed, ...(signal ? [signal] : [])]),
+      ...(after && { after: { seq: after.seq, digest: after.digest } }),
+    }
+    const batches = storage.follow?.(id, terms) ?? this.looks(id, terms)
+    for await (const { events, tail, isDurable } of batches) {
+      const { seq, digest } = tail
+      yield { events, cursor: { seq, digest }, isDurable }
+    }
+  }
+
+  /** For a storage that cannot tell what is new: reads what comes after the cursor, again and again. */
+  private async *looks(
+    id: string,
+    { after, signal, pollMs }: FollowTerms,
+  ): AsyncGenerator<StoredBatch, void> {
+    let cursor: Tail | undefined = after
+    while (!signal?.aborted) {
+      const seq = cursor?.seq ?? -1
+      const terms = { from: seq + 1, ...(cursor && seq >= 0 && { receipt: cursor }) }
+      const { batches } = await asUnknown(id, () => this.access.storage.read(id, terms))
+      for await (const batch of batches) {
+        if (batch.tail.seq <= (cursor?.seq ?? -1)) continue
+        cursor = batch.tail
+        yield batch
+      }
+      await new Promise((resolve) => setTimeout(resolve, pollMs))
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import { join } from 'node:path'
+import { SessionError, isSessionError } from '@tidemark/session-core'
+import { encodeEvent, type EncodedEvent } from '../encoded-event.ts'
+import type { LogBatch, LogTerms, ReadTo } from './chain-reader.ts'
+import type { Chain } from './chain.ts'
+import { corrupt } from './failure.ts'
+import type { Forked, Predecessor } from './header.ts'
+import { findChainThrough } from './intact.ts'
+import { readLog } from './log-reader.ts'
+import { listPacked } from './pack-shelf.ts'
+import { hasReason, type JournalPort } from './port.ts'
+import { createFile, openFile } from './private-file.ts'
+import { readPieces, type SessionFolder } from './segment-file.ts'
+import { highestEpoch } from './segment-name.ts'
+import { seek } from './seek.ts'
+import { snapshotsIn } from './snapshot-file.ts'
+import { closeAfterFailure, writeAll } from './writing.ts'
+
+/** What a fork begins with. */
+export interface Inheritance {
+  /** The source's files that hold it: they are shared, and what follows in them does not count. */
+  readonly files: readonly string[]
+  /** Where the fork's own first segment goes on. */
+  readonly predecessor: Predecessor
+  readonly forked: Forked
+  /** What is inherited of a batch that is cut, or that nothing proves durable: the fork writes it itself. */
+  readonly rest: readonly EncodedEvent[]
+  readonly epoch: number
+}
+
+/** How often the source is looked at again whose files change names meanwhile. */
+const looksMax = 8
+
+/** Snapshots that a fork takes along. */
+const snapshotsMax = 2
+
+/** What cannot be linked is copied: other file systems, and those that have no links. */
+const unlinkable = ['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
+
+export interface InheritTerms {
+  readonly through: number
+  /** How far a writer in this process has acknowledged: proof enough. */
+  readonly durableSeq: number
+}
+
+/**
+ * Links what a fork shares with its source into its folder, and says how it goes on. The source is only read; of its
+ * log only the batch that is cut.
+ *
+ * @throws SessionError `INVALID_SEQ` when the source ends earlier; what reading it meets.
+ */
+export async function inherit(
+  source: SessionFolder,
+  into: SessionFolder,
+  terms: InheritTerms,
+): Promise<Inheritance> {
+  for (let looks = 1; ; looks++) {
+    try {
+      const found = await find(source, terms)
+      for (const name of found.files) await share(source, into, name)
+      return found
+    } catch (error) {
+      const isPacked = hasReason(error, 'ENOENT', 'EEXIST')
+      const isMoved = isSessionError(error) && error.code === 'TAIL_MOVED'
+      if (looks === looksMax || !(isPacked || isMoved)) throw error
+      for (const name of await into.port.readdir(into.path)) await into.port.unlink(join(into.path, name))
+    }
+  }
+}
+
+async function find(source: SessionFolder, terms: InheritTerms): Promise<Inheritance> {
+  const chain = await findChainThrough(source, terms)
+  if (terms.through < 0) throw short(source, { lastSeq: -1, through: terms.through })
+  const { end, rest } = await cut(source, chain, terms)
+  const events = rest.flatMap((batch) => batch.events)
+  const own = events.filter(({ seq }) => seq > end.seq && seq <= terms.through)
+  const lastSeq = own.at(-1)?.seq ?? end.seq
+  if (lastSeq !== terms.through) throw short(source, { lastSeq, through: terms.through })
+  const files = await filesOf(source, chain, end)
+  const { seq, digest } = end
+  const forked = { id: source.id, seq, digest }
+  return { files, predecessor: end, forked, rest: own.map(encodeEvent), epoch: highestEpoch(files) + 1 }
+}
+
+function short(
+  { id }: SessionFolder,
+  { lastSeq, through }: { lastSeq: number; through: number },
+): SessionError {
+  const message = `${id}: ends at seq ${lastSeq}, and no event is at ${through}`
+  return new SessionError('INVALID_SEQ', message, { sessionId: id, intactThrough: lastSeq })
+}
+
+interface Cut {
+  /** Of the last batch that is inherited whole and known to be durable. */
+  readonly end: Predecessor
+  /** What follows it of what is inherited. */
+  readonly rest: readonly LogBatch[]
+}
+
+/** One event more is read, so that a batch which another one follows is known to be durable. */
+async function cut(source: SessionFolder, chain: Chain, terms: InheritTerms): Promise<Cut> {
+  const { through } = terms
+  const from = (await seek(source, chain, { kind: 'seq', seq: through })) ?? beginning(source, chain)
+  try {
+    return await cutFrom(source, { from, known: chain, through: through + 1 }, terms)
+  } catch (error) {
+    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    return cutFrom(source, { from, known: chain, through }, terms) // what follows does not matter
+  }
+}
+
+async function cutFrom(
+  source: SessionFolder,
+  log: LogTerms & { readonly from: ReadTo },
+  { through, durableSeq }: InheritTerms,
+): Promise<Cut> {
+  let end = placeOf(log.from)
+  const rest: LogBatch[] = []
+  for await (const batch of readLog(source, log)) {
+    const { start, end: after, segment, events } = batch
+    if (start.tail.seq >= through && events.length > 0) break
+    const isKnown = batch.isDurable || after.tail.seq <= durableSeq
+    if (after.tail.seq <= through && isKnown && rest.length === 0) end = placeOf({ ...after, segment })
+    else rest.push(batch)
+  }
+  return { end, rest }
+}
+
+function beginning({ id }: SessionFolder, { links }: Chain): ReadTo {
+  const [first] = links
+  if (first) return { ...first.start, segment: first.name }
+  throw corrupt(id, { segment: '.', reason: 'holds no log' })
+}
+
+function placeOf({ segment, offset, tail }: Omit<ReadTo, 'lines'>): Predecessor {
+  return { segment, bytes: offset, seq: tail.seq, digest: tail.digest }
+}
+
+/** The files with the links up to where the fork is cut, and the newest snapshots of what is inherited. */
+async function filesOf(
+  source: SessionFolder,
+  { links }: Chain,
+  end: Predecessor,
+): Promise<readonly string[]> {
+  const { names, packs } = await listPacked(source)
+  const wanted = links.slice(0, links.findIndex(({ name }) => name === end.segment) + 1)
+  const files = wanted.map(({ name }) => packs.find(({ byName }) => byName.has(name))?.name ?? name)
+  const snapshots = snapshotsIn(names).filter(({ seq }) => seq <= end.seq)
+  return [...new Set([...files, ...snapshots.slice(0, snapshotsMax).map(({ name }) => name)])]
+}
+
+async function share(source: SessionFolder, into: SessionFolder, name: string): Promise<void> {
+  const [from, to] = [join(source.path, name), join(into.path, name)]
+  try {
+    await into.port.link(from, to)
+  } catch (error) {
+    if (!hasReason(error, ...unlinkable)) throw error
+    await copy(into.port, from, to)
+  }
+}
+
+async function copy(port: JournalPort, from: string, to: string): Promise<void> {
+  const { file: source, stat } = await openFile(port, from)
+  try {
+    const file = await createFile(port, to)
+    try {
+      let offset = 0
+      for await (const piece of readPieces(source, 0, stat.sizeBytes)) {
+        await writeAll(file, piece, offset)
+        offset += piece.length
+      }
+      await file.sync()
+    } catch (error) {
+      await closeAfterFailure(file)
+      throw error
+    }
+    await file.close()
+  } finally {
+    await source.close()
+  }
+}

@@ -1,0 +1,147 @@
+import type { Tail } from '../storage.ts'
+import type { ReadTo } from './chain-reader.ts'
+import type { Chain, Link } from './chain.ts'
+import { commitSizeBytesMax, parseCommit, type Commit } from './commit.ts'
+import type { PortFile } from './port.ts'
+import { openSegment, readPieces, readSpan, type SessionFolder } from './segment-file.ts'
+import { batchSizeBytesMax } from './size.ts'
+
+/** A span this short is read through rather than halved again. */
+const spanSizeBytesMax = 131_072
+
+/** Line ends before a commit line: inside an event's text this cannot stand, since JSON escapes its quotes. */
+const lineStart = Buffer.from('\n{"commit":{')
+
+/** Where reading begins. Nobody knows how many lines are before it. */
+type Boundary = Pick<ReadTo, 'offset' | 'tail'>
+
+/** Where to begin a read: at the end of a batch from which on it holds `seq`, or at least so many bytes. */
+export type Wanted =
+  | { readonly kind: 'seq'; readonly seq: number }
+  | {
+      readonly kind: 'end'
+      readonly sizeBytes: number
+      /** With the events that tell of recoveries which the newest segment names. */
+      readonly isTelling?: true
+    }
+
+/**
+ * The end of a batch to read on from, close before what is wanted, found without reading what is before it: every
+ * commit line proves itself, and names the log's whole content up to it. At least the log's last batch follows.
+ */
+export async function seek(
+  folder: SessionFolder,
+  { links }: Chain,
+  wanted: Wanted,
+): Promise<ReadTo | undefined> {
+  const newest = links.at(-1)
+  if (newest === undefined) return undefined
+  if (wanted.kind === 'seq' && wanted.seq < newest.header.firstSeq) {
+    const link = links.findLast(({ header }) => header.firstSeq <= wanted.seq)
+    return link && seekIn(folder, link, wanted)
+  }
+  if (wanted.kind === 'seq') {
+    const found = await seekIn(folder, newest, wanted)
+    const before = await seek(folder, { links } as Chain, { kind: 'end', sizeBytes: 0 })
+    return before && before.segment === found.segment && before.offset < found.offset ? before : found
+  }
+  let sizeBytes = wanted.sizeBytes
+  // The segment that names recoveries tells of them too.
+  if (newest.header.recovered && wanted.isTelling) return { segment: newest.name, ...newest.start }
+  for (const link of [...links].reverse()) {
+    const linkSizeBytes = link.endBytes - link.start.offset
+    if (linkSizeBytes > sizeBytes) return seekIn(folder, link, { kind: 'end', sizeBytes })
+    sizeBytes -= linkSizeBytes
+  }
+  return undefined
+}
+
+async function seekIn(folder: SessionFolder, link: Link, wanted: Wanted): Promise<ReadTo> {
+  const { file } = await openSegment(folder, link.name)
+  try {
+    const { offset, tail } =
+      wanted.kind === 'seq'
+        ? await halve(file, link, wanted.seq)
+        : await backFrom(file, link, wanted.sizeBytes)
+    const lines = offset === link.start.offset ? link.start.lines : NaN
+    return { segment: link.name, offset, tail, lines }
+  } finally {
+    await file.close()
+  }
+}
+
+/** The last boundary that is found before the batch of a seq. */
+async function halve(file: PortFile, link: Link, seq: number): Promise<Boundary> {
+  let low: Boundary = link.start
+  let high = link.endBytes
+  while (high - low.offset > spanSizeBytesMax) {
+    const middle = low.offset + Math.floor((high - low.offset) / 2)
+    const found = await nextBoundary(file, link, { from: middle, to: high })
+    if (found && found.tail.seq < seq) low = found
+    else high = middle
+  }
+  return low
+}
+
+/** A boundary about so many bytes before the end, with at least one more after it. */
+async function backFrom(file: PortFile, link: Link, sizeBytes: number): Promise<Boundary> {
+  const { start, endBytes } = link
+  for (
+    let back = sizeBytes + commitSizeBytesMax;
+    endBytes - back > start.offset;
+    back = back * 2 + spanSizeBytesMax
+  ) {
+    const found = await nextBoundary(file, link, { from: endBytes - back, to: endBytes })
+    const next = found && (await nextBoundary(file, link, { from: found.offset - 1, to: endBytes }))
+    if (next) return found
+  }
+  return start
+}
+
+/** The end of the first commit line that begins in a span and proves itself. */
+async function nextBoundary(
+  file: PortFile,
+  { header }: Link,
+  { from, to }: { from: number; to: number },
+): Promise<Boundary | undefined> {
+  let rest: Buffer = Buffer.alloc(0)
+  let offset = from
+  const end = Math.min(to, from + batchSizeBytesMax + commitSizeBytesMax)
+  for await (const piece of readPieces(file, from, end)) {
+    const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece])
+    for (let at = bytes.indexOf(lineStart); at !== -1; at = bytes.indexOf(lineStart, at + 1)) {
+      const lf = bytes.indexOf(10, at + 1)
+      if (lf === -1) break
+      const commit = parseCommit(bytes.toString('utf8', at + 1, lf), header.salt)
+      if (commit && commit.epoch === header.epoch) return { offset: offset + lf + 1, tail: tailOf(commit) }
+    }
+    const keepFrom = Math.max(0, bytes.length - commitSizeBytesMax - lineStart.length)
+    offset += keepFrom
+    rest = Buffer.from(bytes.subarray(keepFrom))
+  }
+  return undefined
+}
+
+/** What the commit line that ends at an offset says; `undefined` when none does that proves itself. */
+export async function commitEndingAt(
+  folder: SessionFolder,
+  link: Link,
+  offset: number,
+): Promise<Tail | undefined> {
+  if (offset > link.endBytes || offset < link.start.offset) return undefined
+  if (offset === link.start.offset) return link.start.tail
+  const { file } = await openSegment(folder, link.name)
+  try {
+    const bytes = await readSpan(file, Math.max(link.start.offset - 1, offset - commitSizeBytesMax), offset)
+    const at = bytes.lastIndexOf(lineStart)
+    const commit =
+      at === -1 ? undefined : parseCommit(bytes.toString('utf8', at + 1, bytes.length - 1), link.header.salt)
+    return commit && tailOf(commit)
+  } finally {
+    await file.close()
+  }
+}
+
+function tailOf({ to: seq, digest }: Commit): Tail {
+  return { seq, digest }
+}

@@ -1,0 +1,102 @@
+import type { ProjectionSnapshot, SessionSnapshot } from '@tidemark/session-core'
+import { z } from 'zod'
+import { decode, encodePieces } from './msgpack.ts'
+
+/** The form of the content; another one is not read. */
+const contentFormat = 1
+
+/** How long encoding goes on before others may work, in milliseconds. */
+const sliceMs = 2
+
+/**
+ * A snapshot as bytes. Each state is MessagePack of its own inside it, so that it is decoded when somebody asks for it:
+ * a resume needs few of them. Encoded in slices: a large one must not hold up the event loop.
+ */
+export async function encodeSnapshot(
+  { seq, types, projections }: SessionSnapshot,
+  pause: () => Promise<void>,
+): Promise<Uint8Array> {
+  const states: Record<string, unknown> = {}
+  for (const [name, { state, ...found }] of projections) {
+    const bytes = state === undefined ? undefined : await encodeInSlices(state, pause)
+    Object.defineProperty(states, name, { value: { ...found, state: bytes }, enumerable: true })
+  }
+  return encodeInSlices({ format: contentFormat, seq, types, projections: states }, pause)
+}
+
+async function encodeInSlices(value: unknown, pause: () => Promise<void>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = []
+  let since = performance.now()
+  for (const piece of encodePieces(value)) {
+    pieces.push(piece)
+    if (performance.now() - since < sliceMs) continue
+    await pause()
+    since = performance.now()
+  }
+  return Buffer.concat(pieces)
+}
+
+/** `undefined` for what this version does not understand: then the log is read instead. */
+export function decodeSnapshot(content: Uint8Array): SessionSnapshot | undefined {
+  const parsed = schema.safeParse(decoded(content))
+  if (!parsed.success) return undefined
+  const { seq, types, projections } = parsed.data
+  const states = Object.entries(projections).map(([name, found]) => [name, new LateState(found)] as const)
+  return { seq, types: types as SessionSnapshot['types'], projections: new Map(states) }
+}
+
+interface EncodedState {
+  readonly version: number
+  readonly seq: number
+  readonly blind?: readonly string[] | undefined
+  readonly state?: Uint8Array | undefined
+}
+
+/** A state that is decoded when it is first asked for. Its bytes proved themselves when they were read. */
+class LateState implements ProjectionSnapshot {
+  readonly version: number
+  readonly seq: number
+  readonly blind?: readonly string[]
+  private bytes: Uint8Array | undefined
+  private value: unknown
+
+  constructor({ version, seq, blind, state }: EncodedState) {
+    this.version = version
+    this.seq = seq
+    if (blind) this.blind = blind
+    this.bytes = state
+  }
+
+  get state(): unknown {
+    if (this.bytes) this.value = decode(this.bytes)
+    this.bytes = undefined
+    return this.value
+  }
+}
+
+function decoded(content: Uint8Array): unknown {
+  try {
+    return decode(content)
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    return undefined // a shortcut that cannot be read is none
+  }
+}
+
+const seqSchema = z.int().min(-1)
+const flag = z.literal(true).optional()
+
+const schema = z.object({
+  format: z.literal(contentFormat),
+  seq: seqSchema,
+  types: z.array(z.object({ seq: seqSchema, type: z.string(), ignorable: flag, replaces: flag })),
+  projections: z.record(
+    z.string(),
+    z.object({
+      version: z.number(),
+      seq: seqSchema,
+      state: z.instanceof(Uint8Array).optional(),
+      blind: z.array(z.string()).optional(),
+    }),
+  ),
+})
