@@ -49,6 +49,7 @@ const marksMax = 4_096
  */
 export class SessionWindow {
   private readonly marks: Mark[] = []
+  private isForgetful = false
   private storedSizeBytes = 0
   private lastSeq: number
   private lastSizeBytes = 0
@@ -63,7 +64,10 @@ export class SessionWindow {
   grown(seq: number, sizeBytes: number): void {
     this.storedSizeBytes += sizeBytes
     this.marks.push({ seq, sizeBytes: this.storedSizeBytes })
-    if (this.marks.length > marksMax) this.marks.splice(0, marksMax / 2)
+    if (this.marks.length > marksMax) {
+      this.marks.splice(0, marksMax / 2)
+      this.isForgetful = true
+    }
     if (this.isDue(seq)) this.begin()
   }
 
@@ -117,7 +121,9 @@ export class SessionWindow {
   private release(): void {
     const { session, terms } = this.options
     const keptFrom = this.storedSizeBytes - terms.retainSizeBytes
-    const large = this.marks.findLast(({ sizeBytes }) => sizeBytes <= keptFrom)
+    const old = this.marks.findLast(({ sizeBytes }) => sizeBytes <= keptFrom)
+    // Those that are forgotten were older still.
+    const large = old ?? (this.isForgetful ? this.marks[0] : undefined)
     const from = Math.max(session.log.length - terms.retainEvents, (large?.seq ?? -1) + 1)
     session.release(Math.min(from, this.lastSeq + 1))
   }
