@@ -162,7 +162,7 @@ function refuseOther(
 }
 
 /** A batch that was read before its writer was fenced, and that the next writer did not see. */
-function dropped({ id }: SessionFolder): SessionError {
+export function dropped({ id }: SessionFolder): SessionError {
   return new SessionError('TAIL_MOVED', `${id}: somebody took over, and dropped what was read`, {
     sessionId: id,
   })

@@ -1,13 +1,11 @@
 import { join } from 'node:path'
 import { SessionError, isSessionError, type SessionHeader } from '@tidemark/session-core'
-import { unknownSession } from '../unknown-session.ts'
 import { corrupt } from './failure.ts'
 import { readHead, type Head } from './head.ts'
 import type { Predecessor, SegmentHeader } from './header.ts'
 import { hasReason } from './port.ts'
-import { refuseWritable } from './private-file.ts'
-import { listPacked } from './pack-shelf.ts'
-import type { SessionFolder } from './segment-file.ts'
+import { listNames } from './listing.ts'
+import { isMissing, type SessionFolder } from './segment-file.ts'
 import { epochsOfHeads, highestEpoch, parseName, segmentsIn, type SegmentName } from './segment-name.ts'
 import type { Position } from './segment-scan.ts'
 import { readSealed, readStart, type OpenedHeader } from './segment-start.ts'
@@ -60,11 +58,11 @@ export async function findChain(
   let names = await listNames(folder)
   for (let listings = 1; listings <= listingsMax; listings++) {
     const segments = segmentsIn(names)
-    const { newest, ...found } = await findNewest(folder, names)
-    const links = await findLinks(folder, newest, known)
+    const found = await findIn(folder, names, known)
     const again = await listNames(folder)
     if (isSame(segmentsIn(again), segments)) {
-      const chain = { links, segments, ...found, epoch: highestEpoch(again) }
+      if (found instanceof SessionError) throw found
+      const chain = { ...found, segments, epoch: highestEpoch(again) }
       folder.chains?.remember(folder.path, chain)
       return chain
     }
@@ -74,6 +72,17 @@ export async function findChain(
     'STORAGE_FAILED',
     `${folder.id}: the folder changed ${listingsMax} times while it was read`,
   )
+}
+
+/** A name that is gone by now is no damage: that is told once the folder has been listed again. */
+async function findIn(folder: SessionFolder, names: readonly string[], known: Chain | undefined) {
+  try {
+    const { newest, ...found } = await findNewest(folder, names)
+    return { ...found, links: await findLinks(folder, newest, known) }
+  } catch (error) {
+    if (!isMissing(error) || !isSessionError(error)) throw error
+    return error
+  }
 }
 
 /**
@@ -142,28 +151,6 @@ export function besideOf({ links, segments }: Chain): readonly string[] {
 
 function isSame(some: readonly SegmentName[], others: readonly SegmentName[]): boolean {
   return some.length === others.length && some.every(({ name }, index) => name === others[index]?.name)
-}
-
-/**
- * The names in a session's folder, and those of the segments in its packs.
- * @throws SessionError `NOT_FOUND`, `CORRUPT` when something else is in its place.
- */
-export async function listNames(folder: SessionFolder): Promise<readonly string[]> {
-  const { names, packs } = await inFolder(folder, () => listPacked(folder))
-  const packed = packs.flatMap(({ segments }) => segments.map(({ name }) => name))
-  return packed.length === 0 ? names : [...new Set([...names, ...packed])]
-}
-
-async function inFolder<T>({ port, id, path }: SessionFolder, list: () => Promise<T>): Promise<T> {
-  try {
-    const { kind, mode } = await port.stat(path)
-    if (kind !== 'folder') throw corrupt(id, { segment: '.', reason: 'is no folder' })
-    if (port.hasModes) refuseWritable({ mode }, 'the folder of a session')
-    return await list()
-  } catch (error) {
-    if (hasReason(error, 'ENOENT')) throw unknownSession(id)
-    throw error
-  }
 }
 
 /** What is sealed does not change, so links that were found before are links still. */

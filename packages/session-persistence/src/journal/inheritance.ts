@@ -10,7 +10,7 @@ import { readLog } from './log-reader.ts'
 import { listPacked } from './pack-shelf.ts'
 import { hasReason, type JournalPort } from './port.ts'
 import { createFile, openFile } from './private-file.ts'
-import { readPieces, type SessionFolder } from './segment-file.ts'
+import { isMissing, readPieces, type SessionFolder } from './segment-file.ts'
 import { highestEpoch } from './segment-name.ts'
 import { seek } from './seek.ts'
 import { snapshotsIn } from './snapshot-file.ts'
@@ -61,7 +61,8 @@ export async function inherit(
       return found
     } catch (error) {
       const isPacked = hasReason(error, 'ENOENT', 'EEXIST')
-      const isMoved = isSessionError(error) && error.code === 'TAIL_MOVED'
+      const isMoved = isMissing(error) || (isSessionError(error) && error.code === 'TAIL_MOVED')
+      source.chains?.forget(source.path)
       if (looks === looksMax || !(isPacked || isMoved)) throw error
       for (const name of await into.port.readdir(into.path)) await into.port.unlink(join(into.path, name))
     }

@@ -1,7 +1,15 @@
 import { SessionError, assert } from '@tidemark/session-core'
 import type { Receipted, Rest } from '../storage.ts'
-import { readChain, type ChainEnd, type LogBatch, type LogTerms, type ReadTo } from './chain-reader.ts'
-import { isUnchanged, listNames, type Chain } from './chain.ts'
+import {
+  dropped,
+  readChain,
+  type ChainEnd,
+  type LogBatch,
+  type LogTerms,
+  type ReadTo,
+} from './chain-reader.ts'
+import { isUnchanged, type Chain } from './chain.ts'
+import { listNames } from './listing.ts'
 import { corrupt } from './failure.ts'
 import { proofOf, rotationOf } from './head.ts'
 import { firstToOf, type SegmentHeader } from './header.ts'
@@ -15,7 +23,7 @@ import {
   type TornClass,
 } from './recover.ts'
 import { seek } from './seek.ts'
-import { openSegment, type SessionFolder } from './segment-file.ts'
+import { isMissing, openSegment, type SessionFolder } from './segment-file.ts'
 import { readSnapshot, snapshotsIn, type SnapshotName } from './snapshot-file.ts'
 import { readTail } from './tail.ts'
 
@@ -53,6 +61,26 @@ export async function* readLog(
   folder: SessionFolder,
   terms: LogTerms = {},
 ): AsyncGenerator<LogBatch, LogEnd | undefined> {
+  const found: Found = {}
+  try {
+    return yield* readRounds(folder, terms, found)
+  } catch (error) {
+    // What is gone since the folder was listed was no part of the log, or stands elsewhere now.
+    if (!isMissing(error) || !found.chain || (await isUnchanged(folder, found.chain))) throw error
+    folder.chains?.forget(folder.path)
+    throw dropped(folder)
+  }
+}
+
+interface Found {
+  chain?: Chain
+}
+
+async function* readRounds(
+  folder: SessionFolder,
+  terms: LogTerms,
+  found: Found,
+): AsyncGenerator<LogBatch, LogEnd | undefined> {
   let readTo = terms.from
   let chain = terms.known
   let looks = 0
@@ -60,6 +88,7 @@ export async function* readLog(
     // Before the segments are: a writer that goes on meanwhile proves nothing that is not there yet.
     const snapshots = snapshotsIn(await listNames(folder))
     chain = await findChainThrough(folder, { known: chain, through: terms.through })
+    found.chain = chain
     if (rounds === 1) readTo ??= await begin(folder, chain, terms)
     const { last, end, damage } = yield* readChain(folder, chain, { ...terms, from: readTo })
     const isThrough = last !== undefined && last.end.tail.seq >= (terms.through ?? Infinity)

@@ -1,4 +1,4 @@
-import { listNames } from './chain.ts'
+import { listNames } from './listing.ts'
 import { firstToOf, type SegmentHeader } from './header.ts'
 import type { SessionFolder } from './segment-file.ts'
 import { segmentsIn, type SegmentName } from './segment-name.ts'

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isSessionError } from '@tidemark/session-core'
 import { corrupt } from './failure.ts'
 import type { KnownChains } from './known-chains.ts'
 import { listPacked, openPacked } from './pack-shelf.ts'
@@ -19,6 +20,8 @@ export interface OpenedSegment {
   readonly file: PortFile
   readonly stat: FileStat
 }
+
+const missing = 'is missing'
 
 /** Listings after which a segment that is in none of them is missing: a folder is not read at one moment. */
 const listingsMax = 8
@@ -41,9 +44,14 @@ export async function openSegment(folder: SessionFolder, segment: string): Promi
       continue
     }
     const [suspect] = broken
-    const reason = suspect ? `is missing, and ${suspect.name} ${suspect.reason}` : 'is missing'
+    const reason = suspect ? `${missing}, and ${suspect.name} ${suspect.reason}` : missing
     throw corrupt(folder.id, { segment, reason, rule: 'R2' })
   }
+}
+
+/** Whether a segment was in no file: lost, or gone since the folder was listed, as a claim that nobody began may be. */
+export function isMissing(error: unknown): boolean {
+  return isSessionError(error) && error.code === 'CORRUPT' && error.details.reason === missing
 }
 
 /** A segment's own file; `undefined` where there is none. */

@@ -1,17 +1,19 @@
-import { SessionError } from '@tidemark/session-core'
+import { SessionError, isSessionError } from '@tidemark/session-core'
 import type { Lease, Snapshot, SnapshotShelf } from '../storage.ts'
-import { findChain, listNames, type Chain } from './chain.ts'
+import { findChain, type Chain } from './chain.ts'
+import { listNames } from './listing.ts'
 import { guarded } from './failure.ts'
 import { JournalLease } from './lease.ts'
 import { glance, look } from './own-segment.ts'
 import { commitEndingAt, seek } from './seek.ts'
 import { readChain } from './chain-reader.ts'
-import type { SessionFolder } from './segment-file.ts'
+import { isMissing, type SessionFolder } from './segment-file.ts'
 import {
   readSnapshot,
   removeOldSnapshots,
   snapshotsIn,
   writeSnapshot,
+  type SnapshotName,
   type StoredSnapshot,
 } from './snapshot-file.ts'
 
@@ -44,14 +46,26 @@ export class JournalSnapshots implements SnapshotShelf {
       const folder = await this.find(id)
       const names = snapshotsIn(await listNames(folder)).filter(({ seq }) => seq <= through)
       if (names.length === 0) return undefined
-      const chain = await findChain(folder)
-      for (const name of names.slice(0, triesMax)) {
+      return this.firstOf(folder, names.slice(0, triesMax))
+    })
+  }
+
+  private async firstOf(
+    folder: SessionFolder,
+    names: readonly SnapshotName[],
+  ): Promise<Snapshot | undefined> {
+    const chain = await findChain(folder)
+    try {
+      for (const name of names) {
         const snapshot = await readSnapshot(folder, name)
         if (snapshot && (await isOf(folder, chain, snapshot)))
           return { at: snapshot.at, content: snapshot.content }
       }
-      return undefined
-    })
+    } catch (error) {
+      // What the log holds now, and whether it is whole, the read that follows says.
+      if (!isMissing(error) && !(isSessionError(error) && error.code === 'TAIL_MOVED')) throw error
+    }
+    return undefined
   }
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { isSessionError } from '@tidemark/session-core'
 import { placeOf, selectPage, type Placed, type SessionSummary, type SummaryPage } from '../summary.ts'
-import { listNames } from './chain.ts'
+import { listNames } from './listing.ts'
 import { failure } from './failure.ts'
 import { folderName, idIn, passingPrefixes } from './folder-name.ts'
 import { findImprint, isSameImprint } from './imprint.ts'
