@@ -14,7 +14,7 @@ import { corrupt } from './failure.ts'
 import { JournalLease, type Durability } from './lease.ts'
 import { SessionLock, findHolder, spentLocks } from './lock.ts'
 import { readToEnd, type LogEnd } from './log-reader.ts'
-import { createSegment, fenced, giveUp, look, type OwnSegment } from './own-segment.ts'
+import { createSegment, fenced, giveUp, look, orFenced, type OwnSegment } from './own-segment.ts'
 import { hasReason } from './port.ts'
 import { dropAside, setAside } from './quarantine.ts'
 import type { SessionFolder } from './segment-file.ts'
@@ -91,7 +91,8 @@ async function goOn(
   { terms, lock, learn }: Claiming,
 ): Promise<JournalLease> {
   const { folder, name } = own
-  const socket = await lock.announce(name.epoch)
+  // A later claimant removes the sockets of earlier ones.
+  const socket = await orFenced(folder, () => lock.announce(name.epoch))
   const learned = await learn(folder, before)
   const { end, recent, told } = learned
   if (end.chain.epoch > name.epoch) throw fenced(folder.id, `epoch ${end.chain.epoch} was claimed`)

@@ -95,7 +95,8 @@ export function fenced(sessionId: string, because: string): SessionError {
   return new SessionError('FENCED', `${sessionId}: another writer took over: ${because}`, { sessionId })
 }
 
-async function orFenced<T>({ id }: SessionFolder, work: () => Promise<T>): Promise<T> {
+/** What a session's files being gone means to whoever writes it: somebody went on without it. */
+export async function orFenced<T>({ id }: SessionFolder, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
