@@ -10,6 +10,7 @@ import type {
 import { encodeEvent, type EncodedEvent } from './encoded-event.ts'
 import { keptMeta } from './kept-meta.ts'
 import { receiptedIn } from './kept-receipt.ts'
+import { noEventAt } from './refused-read.ts'
 import type { ForkRequest } from './request.ts'
 import type { Claim, Lease, Receipted } from './storage.ts'
 import type { StoreAccess } from './store-access.ts'
@@ -116,8 +117,7 @@ interface Beginning {
 function refuseOutside({ id, log }: Session, through: number): void {
   const { length } = log
   if (Number.isInteger(through) && through >= Math.min(0, length - 1) && through < length) return
-  const message = `${id}: no event at ${through}: the log holds ${length} events`
-  throw new SessionError('INVALID_SEQ', message, { sessionId: id, intactThrough: length - 1 })
+  throw noEventAt(id, through, length)
 }
 
 /** Of a session that is not stored here. */

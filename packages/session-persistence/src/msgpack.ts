@@ -30,6 +30,16 @@ export function* encodePieces(value: unknown): Generator<Uint8Array, void> {
   yield* pieces(value, 0)
 }
 
+/** The value of MessagePack that somebody else wrote; `undefined` when it is none of ours. */
+export function parseMessagePack(bytes: Uint8Array): unknown {
+  try {
+    return decoder.decode(bytes)
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    return undefined // a shortcut that cannot be read is none
+  }
+}
+
 /** @throws Error when it is no MessagePack of ours. */
 export function decode(bytes: Uint8Array): unknown {
   return decoder.decode(bytes)

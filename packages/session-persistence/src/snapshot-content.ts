@@ -1,6 +1,6 @@
 import type { ProjectionSnapshot, SessionSnapshot } from '@tidemark/session-core'
 import { z } from 'zod'
-import { decode, encodePieces } from './msgpack.ts'
+import { decode, encodePieces, parseMessagePack } from './msgpack.ts'
 
 /** The form of the content; another one is not read. */
 const contentFormat = 1
@@ -38,7 +38,7 @@ async function encodeInSlices(value: unknown, pause: () => Promise<void>): Promi
 
 /** `undefined` for what this version does not understand: then the log is read instead. */
 export function decodeSnapshot(content: Uint8Array): SessionSnapshot | undefined {
-  const parsed = schema.safeParse(decoded(content))
+  const parsed = schema.safeParse(parseMessagePack(content))
   if (!parsed.success) return undefined
   const { seq, types, projections } = parsed.data
   const states = Object.entries(projections).map(([name, found]) => [name, new LateState(found)] as const)
@@ -71,15 +71,6 @@ class LateState implements ProjectionSnapshot {
     if (this.bytes) this.value = decode(this.bytes)
     this.bytes = undefined
     return this.value
-  }
-}
-
-function decoded(content: Uint8Array): unknown {
-  try {
-    return decode(content)
-  } catch (error) {
-    if (!(error instanceof Error)) throw error
-    return undefined // a shortcut that cannot be read is none
   }
 }
 

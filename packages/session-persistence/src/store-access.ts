@@ -1,6 +1,7 @@
-import { SessionError, type Host, type HistorySource, type Sessions } from '@tidemark/session-core'
+import type { Host, HistorySource, Sessions } from '@tidemark/session-core'
 import { Authorization, type AuthorizationMode } from './authorization.ts'
 import { OpenSessions } from './open-sessions.ts'
+import { noBatch } from './refused-read.ts'
 import type { WindowTerms } from './session-window.ts'
 import type { Claim, EnabledBy, SessionStorage, Tail } from './storage.ts'
 import { StoredHistory } from './stored-history.ts'
@@ -60,7 +61,7 @@ export class StoreAccess {
       let tail: Tail | undefined
       for await (const batch of batches) tail = batch.tail
       if (tail) return tail
-      throw new SessionError('CORRUPT', `${id}: the storage gave no batch at all`, { sessionId: id })
+      throw noBatch(id)
     })
   }
 

@@ -1,5 +1,6 @@
 import { SessionError, isSessionError } from '@tidemark/session-core'
 import type { HistorySource, Sessions, SessionSnapshot, SessionView } from '@tidemark/session-core'
+import { noBatch, noEventAt } from './refused-read.ts'
 import { decodeSnapshot } from './snapshot-content.ts'
 import type { Receipted, Rest, SessionStorage, StoredBatch, Tail, Writer } from './storage.ts'
 import { unknownSession } from './unknown-session.ts'
@@ -84,8 +85,7 @@ async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<S
       replay.push(batch.events)
       if (batch.isDurable) durableSeq = batch.tail.seq
     }
-    if (last === undefined)
-      throw new SessionError('CORRUPT', `${id}: the storage gave no batch at all`, { sessionId: id })
+    if (last === undefined) throw noBatch(id)
     const { view } = replay
     refuseShort(view, through)
     const { tail } = last
@@ -110,9 +110,7 @@ async function findSnapshot(
 
 function refuseShort({ id, log }: SessionView, through: number | undefined): void {
   const { length } = log
-  if (through === undefined || through === length - 1) return
-  const message = `${id}: no event at ${through}: the log holds ${length} events`
-  throw new SessionError('INVALID_SEQ', message, { sessionId: id, intactThrough: length - 1 })
+  if (through !== undefined && through !== length - 1) throw noEventAt(id, through, length)
 }
 
 /**

@@ -33,19 +33,24 @@ export interface LogTerms {
   readonly receipt?: Receipted | undefined
 }
 
+interface ThroughTerms extends Pick<LogTerms, 'from' | 'receipt'> {
+  readonly chain: Chain
+  readonly through: number
+}
+
 /** Reads one chain up to `through`, whatever follows, or to its last whole batch. */
 export async function readChainThrough(
   folder: SessionFolder,
-  { chain, through }: { chain: Chain; through: number },
-  onBatch: (batch: LogBatch) => void,
+  { chain, ...terms }: ThroughTerms,
+  onBatch?: (batch: LogBatch) => void,
 ): Promise<ChainEnd> {
-  const batches = readChain(folder, chain, { through })
+  const batches = readChain(folder, chain, terms)
   for (let step = await batches.next(); ; step = await batches.next()) {
     if (!step.done) {
-      onBatch(step.value)
+      onBatch?.(step.value)
       continue
     }
-    if (step.value.last) onBatch(step.value.last)
+    if (step.value.last) onBatch?.(step.value.last)
     return step.value
   }
 }

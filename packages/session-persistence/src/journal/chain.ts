@@ -8,6 +8,7 @@ import { listNames } from './listing.ts'
 import { isMissing, type SessionFolder } from './segment-file.ts'
 import { epochsOfHeads, highestEpoch, parseName, segmentsIn, type SegmentName } from './segment-name.ts'
 import type { Position } from './segment-scan.ts'
+import { snapshotsIn, type SnapshotName } from './snapshot-file.ts'
 import { readSealed, readStart, type OpenedHeader } from './segment-start.ts'
 
 /** One segment of a log. */
@@ -35,6 +36,8 @@ export interface Chain {
   readonly claimedSeq: number
   /** The durable heads of its newest epoch, and of epochs that came later, read before any segment was. */
   readonly heads: readonly Head[]
+  /** The snapshots that were there before any segment was read. */
+  readonly snapshots: readonly SnapshotName[]
   /** The highest epoch that any name in the folder uses. */
   readonly epoch: number
 }
@@ -62,7 +65,7 @@ export async function findChain(
     const again = await listNames(folder)
     if (isSame(segmentsIn(again), segments)) {
       if (found instanceof SessionError) throw found
-      const chain = { ...found, segments, epoch: highestEpoch(again) }
+      const chain = { ...found, segments, snapshots: snapshotsIn(names), epoch: highestEpoch(again) }
       folder.chains?.remember(folder.path, chain)
       return chain
     }
@@ -94,8 +97,8 @@ export async function* soundChains(folder: SessionFolder): AsyncGenerator<Chain,
   const segments = segmentsIn(names)
   for (const name of segments) {
     const links = await findLinksFrom(folder, name)
-    if (links)
-      yield { links, segments, claims: new Map(), claimedSeq: -1, heads: [], epoch: highestEpoch(names) }
+    const nothing = { claims: new Map(), claimedSeq: -1, heads: [], snapshots: [] }
+    if (links) yield { links, segments, ...nothing, epoch: highestEpoch(names) }
   }
 }
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import { hasReason, type PortFile } from './port.ts'
-import { createFile, openFile } from './private-file.ts'
+import type { PortFile } from './port.ts'
+import { createFile, findBytes } from './private-file.ts'
 import type { Proof } from './recover.ts'
 import { openLine, sealLine } from './sealed-line.ts'
-import { readPieces, type SessionFolder } from './segment-file.ts'
+import type { SessionFolder } from './segment-file.ts'
 import { parseName } from './segment-name.ts'
 import { writeAll } from './writing.ts'
 
@@ -59,20 +59,9 @@ function parseHead(bytes: Buffer, epoch: number): Head | undefined {
 
 /** The durable head of an epoch; `undefined` when there is none, or none that proves itself. */
 export async function readHead(folder: SessionFolder, epoch: number): Promise<Head | undefined> {
-  try {
-    const { file, stat } = await openFile(folder.port, join(folder.path, headName(epoch)))
-    try {
-      const pieces: Buffer[] = []
-      const sizeBytes = Math.min(stat.sizeBytes, slotSizeBytes * slotCount)
-      for await (const piece of readPieces(file, 0, sizeBytes)) pieces.push(piece)
-      return parseHead(Buffer.concat(pieces), epoch)
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if (!hasReason(error, 'ENOENT')) throw error
-    return undefined // its writer has acknowledged nothing, or not for long
-  }
+  const path = join(folder.path, headName(epoch))
+  const bytes = await findBytes(folder.port, path, slotSizeBytes * slotCount)
+  return bytes && parseHead(bytes, epoch) // without one its writer has acknowledged nothing, or not for long
 }
 
 /** The head of one lease's epoch. It is created when there is something to say. */

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '../json-text.ts'
 import { hasReason, type JournalPort, type PortFile } from './port.ts'
-import { createFile, openFile } from './private-file.ts'
+import { createWhole, openFile } from './private-file.ts'
 import { openLine, sealLine } from './sealed-line.ts'
 import { readSpan } from './segment-file.ts'
 import { LateLine } from './summary-line.ts'
-import { closeAfterFailure, cleanUp, writeAll } from './writing.ts'
+import { cleanUp } from './writing.ts'
 
 /** What stands in an index's list: at most one line for each session, in the order of lists. */
 export interface IndexList {
@@ -80,16 +80,8 @@ export async function writeList(
   lines: readonly LateLine[],
 ): Promise<boolean> {
   const aside = join(folder, `${name}.${tag}.tmp`)
-  const file = await createFile(port, aside)
+  await createWhole(port, aside, bytesOf(lines))
   try {
-    try {
-      await writeAll(file, bytesOf(lines), 0)
-      await file.sync()
-    } catch (error) {
-      await closeAfterFailure(file)
-      throw error
-    }
-    await file.close()
     await port.link(aside, join(folder, name))
   } catch (error) {
     if (!hasReason(error, 'EEXIST', 'ENOENT')) throw error

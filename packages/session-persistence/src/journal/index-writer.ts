@@ -15,13 +15,13 @@ import {
   type EntryName,
 } from './index-name.ts'
 import { hasReason, isSystemFailure } from './port.ts'
-import { createFile, ensureFolder } from './private-file.ts'
+import { createFile, createFilled, ensureFolder } from './private-file.ts'
 import type { JournalLease } from './lease.ts'
 import type { Store } from './store.ts'
 import { StoreIndex, type FoundIndex } from './store-index.ts'
 import { lineText } from './summary-line.ts'
 import { Survey, folderNames, type PageTerms } from './survey.ts'
-import { cleanUp, closeAfterFailure, writeAll } from './writing.ts'
+import { cleanUp, writeAll } from './writing.ts'
 
 /** Entries of single sessions that may gather before they are taken into the list. */
 const entriesMax = 64
@@ -201,15 +201,7 @@ async function createMark(store: Store, path: string): Promise<void> {
 
 /** Whole when the mark goes that it stands for; a crash before that leaves both, and the mark counts. */
 async function writeEntry({ port }: Store, path: string, text: string): Promise<void> {
-  const file = await createFile(port, path)
-  try {
-    await writeAll(file, Buffer.from(`${text}\n`), 0)
-  } catch (error) {
-    await closeAfterFailure(file)
-    await cleanUp(() => port.unlink(path))
-    throw error
-  }
-  await file.close()
+  await createFilled(port, path, (file) => writeAll(file, Buffer.from(`${text}\n`), 0))
 }
 
 /** Whatever fails here leaves marks behind, and so costs time and nothing else. */

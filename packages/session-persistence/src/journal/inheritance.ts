@@ -9,12 +9,12 @@ import { findChainThrough } from './intact.ts'
 import { readLog } from './log-reader.ts'
 import { listPacked } from './pack-shelf.ts'
 import { hasReason, type JournalPort } from './port.ts'
-import { createFile, openFile } from './private-file.ts'
+import { createFilled, openFile } from './private-file.ts'
 import { isMissing, readPieces, type SessionFolder } from './segment-file.ts'
 import { highestEpoch } from './segment-name.ts'
 import { seek } from './seek.ts'
-import { snapshotsIn } from './snapshot-file.ts'
-import { closeAfterFailure, writeAll } from './writing.ts'
+import { snapshotsIn, snapshotsKeptMax } from './snapshot-file.ts'
+import { writeAll } from './writing.ts'
 
 /** What a fork begins with. */
 export interface Inheritance {
@@ -30,9 +30,6 @@ export interface Inheritance {
 
 /** How often the source is looked at again whose files change names meanwhile. */
 const looksMax = 8
-
-/** Snapshots that a fork takes along. */
-const snapshotsMax = 2
 
 /** What cannot be linked is copied: other file systems, and those that have no links. */
 const unlinkable = ['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
@@ -147,7 +144,7 @@ async function filesOf(
   const wanted = links.slice(0, links.findIndex(({ name }) => name === end.segment) + 1)
   const files = wanted.map(({ name }) => packs.find(({ byName }) => byName.has(name))?.name ?? name)
   const snapshots = snapshotsIn(names).filter(({ seq }) => seq <= end.seq)
-  return [...new Set([...files, ...snapshots.slice(0, snapshotsMax).map(({ name }) => name)])]
+  return [...new Set([...files, ...snapshots.slice(0, snapshotsKeptMax).map(({ name }) => name)])]
 }
 
 async function share(source: SessionFolder, into: SessionFolder, name: string): Promise<void> {
@@ -163,19 +160,14 @@ async function share(source: SessionFolder, into: SessionFolder, name: string): 
 async function copy(port: JournalPort, from: string, to: string): Promise<void> {
   const { file: source, stat } = await openFile(port, from)
   try {
-    const file = await createFile(port, to)
-    try {
+    await createFilled(port, to, async (file) => {
       let offset = 0
       for await (const piece of readPieces(source, 0, stat.sizeBytes)) {
         await writeAll(file, piece, offset)
         offset += piece.length
       }
       await file.sync()
-    } catch (error) {
-      await closeAfterFailure(file)
-      throw error
-    }
-    await file.close()
+    })
   } finally {
     await source.close()
   }

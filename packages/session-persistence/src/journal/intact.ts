@@ -43,7 +43,7 @@ async function soundThrough(folder: SessionFolder, through: number): Promise<Cha
   try {
     for await (const { chain, isSealed, through: end } of boundedChains(folder)) {
       if (!isSealed || through > end) continue
-      const { end: found } = await readChainThrough(folder, { chain, through }, () => undefined)
+      const { end: found } = await readChainThrough(folder, { chain, through })
       if (found.tail.seq >= through) return chain
     }
   } catch (error) {

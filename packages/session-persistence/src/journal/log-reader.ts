@@ -3,13 +3,13 @@ import type { Receipted, Rest } from '../storage.ts'
 import {
   dropped,
   readChain,
+  readChainThrough,
   type ChainEnd,
   type LogBatch,
   type LogTerms,
   type ReadTo,
 } from './chain-reader.ts'
 import { isUnchanged, type Chain } from './chain.ts'
-import { listNames } from './listing.ts'
 import { corrupt } from './failure.ts'
 import { proofOf, rotationOf } from './head.ts'
 import { firstToOf, type SegmentHeader } from './header.ts'
@@ -24,7 +24,7 @@ import {
 } from './recover.ts'
 import { seek } from './seek.ts'
 import { isMissing, openSegment, type SessionFolder } from './segment-file.ts'
-import { readSnapshot, snapshotsIn, type SnapshotName } from './snapshot-file.ts'
+import { readSnapshot, type SnapshotName } from './snapshot-file.ts'
 import { readTail } from './tail.ts'
 
 /** Where a log ended when it was read. */
@@ -85,16 +85,12 @@ async function* readRounds(
   let chain = terms.known
   let looks = 0
   for (let rounds = 1; rounds <= roundsMax; rounds++) {
-    // Before the segments are: a writer that goes on meanwhile proves nothing that is not there yet.
-    const snapshots = snapshotsIn(await listNames(folder))
     chain = await findChainThrough(folder, { known: chain, through: terms.through })
     found.chain = chain
     if (rounds === 1) readTo ??= await begin(folder, chain, terms)
     const { last, end, damage } = yield* readChain(folder, chain, { ...terms, from: readTo })
     const isThrough = last !== undefined && last.end.tail.seq >= (terms.through ?? Infinity)
-    const verdict = isThrough
-      ? undefined
-      : await judge(folder, { chain, end, last, snapshots, receipt: terms.receipt })
+    const verdict = isThrough ? undefined : await judge(folder, { chain, end, last, receipt: terms.receipt })
     if (await isUnchanged(folder, chain)) {
       if (verdict?.kind !== 'refused') {
         const isDurable =
@@ -122,8 +118,7 @@ async function begin(
   for (const mark of [...chain.heads, ...(receipt ? [receipt] : [])]) {
     if (mark.seq > found.tail.seq || mark.seq < 0) continue
     const from = await seek(folder, chain, { kind: 'seq', seq: mark.seq })
-    const batches = readChain(folder, chain, { from, through: mark.seq, receipt: mark })
-    for (let step = await batches.next(); !step.done; step = await batches.next());
+    await readChainThrough(folder, { chain, from, through: mark.seq, receipt: mark })
   }
   return found
 }
@@ -147,15 +142,11 @@ export async function readToEnd(
 
 interface Read extends ChainEnd {
   readonly chain: Chain
-  readonly snapshots: readonly SnapshotName[]
   readonly receipt: Receipted | undefined
 }
 
-async function judge(
-  folder: SessionFolder,
-  { chain, end, last, snapshots, receipt }: Read,
-): Promise<EndVerdict> {
-  const { links, heads, claimedSeq } = chain
+async function judge(folder: SessionFolder, { chain, end, last, receipt }: Read): Promise<EndVerdict> {
+  const { links, heads, snapshots, claimedSeq } = chain
   const newest = links.at(-1)
   assert(newest, 'a chain has a newest segment')
   const { epoch, rotation, firstSeq, salt } = newest.header

@@ -1,6 +1,8 @@
 import { dirname } from 'node:path'
 import { SessionError } from '@tidemark/session-core'
 import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
+import { readSpan } from './span.ts'
+import { cleanUp, closeAfterFailure, writeAll } from './writing.ts'
 
 const fileMode = 0o600
 const folderMode = 0o700
@@ -15,6 +17,54 @@ export async function createFile(port: JournalPort, path: string): Promise<PortF
   } catch (error) {
     await file.close()
     throw error
+  }
+}
+
+/** A new file that holds what `fill` writes, or none. Whether it is synced, `fill` says; its name is not durable yet. */
+export async function createFilled(
+  port: JournalPort,
+  path: string,
+  fill: (file: PortFile) => Promise<void>,
+): Promise<void> {
+  const file = await createFile(port, path)
+  try {
+    try {
+      await fill(file)
+    } catch (error) {
+      await closeAfterFailure(file)
+      throw error
+    }
+    await file.close()
+  } catch (error) {
+    await cleanUp(() => port.unlink(path))
+    throw error
+  }
+}
+
+/** As `createFilled`: these bytes, and durable. */
+export async function createWhole(port: JournalPort, path: string, bytes: Uint8Array): Promise<void> {
+  await createFilled(port, path, async (file) => {
+    await writeAll(file, bytes, 0)
+    await file.sync()
+  })
+}
+
+/** The bytes of a file, so many of them at most; `undefined` where there is none. */
+export async function findBytes(
+  port: JournalPort,
+  path: string,
+  sizeBytesMax: number,
+): Promise<Buffer | undefined> {
+  try {
+    const { file, stat } = await openFile(port, path)
+    try {
+      return await readSpan(file, 0, Math.min(stat.sizeBytes, sizeBytesMax))
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (!hasReason(error, 'ENOENT')) throw error
+    return undefined
   }
 }
 

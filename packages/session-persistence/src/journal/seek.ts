@@ -16,14 +16,14 @@ const lineStart = Buffer.from('\n{"commit":{')
 type Boundary = Pick<ReadTo, 'offset' | 'tail'>
 
 /** Where to begin a read: at the end of a batch from which on it holds `seq`, or at least so many bytes. */
-export type Wanted =
-  | { readonly kind: 'seq'; readonly seq: number }
-  | {
-      readonly kind: 'end'
-      readonly sizeBytes: number
-      /** With the events that tell of recoveries which the newest segment names. */
-      readonly isTelling?: true
-    }
+export type Wanted = { readonly kind: 'seq'; readonly seq: number } | WantedEnd
+
+interface WantedEnd {
+  readonly kind: 'end'
+  readonly sizeBytes: number
+  /** With the events that tell of recoveries which the newest segment names. */
+  readonly isTelling?: true
+}
 
 /**
  * The end of a batch to read on from, close before what is wanted, found without reading what is before it: every
@@ -34,35 +34,46 @@ export async function seek(
   { links }: Chain,
   wanted: Wanted,
 ): Promise<ReadTo | undefined> {
+  return wanted.kind === 'seq' ? seekSeq(folder, links, wanted.seq) : seekEnd(folder, links, wanted)
+}
+
+async function seekSeq(
+  folder: SessionFolder,
+  links: readonly Link[],
+  seq: number,
+): Promise<ReadTo | undefined> {
+  const link = links.findLast(({ header }) => header.firstSeq <= seq)
+  const found = link && (await seekIn(folder, link, (file) => halve(file, link, seq)))
+  if (found === undefined || link !== links.at(-1)) return found
+  const last = await seekEnd(folder, links, { sizeBytes: 0 })
+  return last?.segment === found.segment && last.offset < found.offset ? last : found
+}
+
+async function seekEnd(
+  folder: SessionFolder,
+  links: readonly Link[],
+  { sizeBytes, isTelling }: Omit<WantedEnd, 'kind'>,
+): Promise<ReadTo | undefined> {
   const newest = links.at(-1)
-  if (newest === undefined) return undefined
-  if (wanted.kind === 'seq' && wanted.seq < newest.header.firstSeq) {
-    const link = links.findLast(({ header }) => header.firstSeq <= wanted.seq)
-    return link && seekIn(folder, link, wanted)
-  }
-  if (wanted.kind === 'seq') {
-    const found = await seekIn(folder, newest, wanted)
-    const before = await seek(folder, { links } as Chain, { kind: 'end', sizeBytes: 0 })
-    return before && before.segment === found.segment && before.offset < found.offset ? before : found
-  }
-  let sizeBytes = wanted.sizeBytes
   // The segment that names recoveries tells of them too.
-  if (newest.header.recovered && wanted.isTelling) return { segment: newest.name, ...newest.start }
+  if (newest?.header.recovered && isTelling) return { segment: newest.name, ...newest.start }
+  let leftBytes = sizeBytes
   for (const link of [...links].reverse()) {
     const linkSizeBytes = link.endBytes - link.start.offset
-    if (linkSizeBytes > sizeBytes) return seekIn(folder, link, { kind: 'end', sizeBytes })
-    sizeBytes -= linkSizeBytes
+    if (linkSizeBytes > leftBytes) return seekIn(folder, link, (file) => backFrom(file, link, leftBytes))
+    leftBytes -= linkSizeBytes
   }
   return undefined
 }
 
-async function seekIn(folder: SessionFolder, link: Link, wanted: Wanted): Promise<ReadTo> {
+async function seekIn(
+  folder: SessionFolder,
+  link: Link,
+  find: (file: PortFile) => Promise<Boundary>,
+): Promise<ReadTo> {
   const { file } = await openSegment(folder, link.name)
   try {
-    const { offset, tail } =
-      wanted.kind === 'seq'
-        ? await halve(file, link, wanted.seq)
-        : await backFrom(file, link, wanted.sizeBytes)
+    const { offset, tail } = await find(file)
     const lines = offset === link.start.offset ? link.start.lines : NaN
     return { segment: link.name, offset, tail, lines }
   } finally {

@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { SessionError } from '@tidemark/session-core'
 import { z } from 'zod'
-import { decode, encodePieces } from '../msgpack.ts'
+import { encodePieces, parseMessagePack } from '../msgpack.ts'
 import type { Snapshot, Tail } from '../storage.ts'
-import { createFile, openFile } from './private-file.ts'
+import { createWhole, openFile } from './private-file.ts'
 import { hasReason, type JournalPort } from './port.ts'
 import { readSpan, type SessionFolder } from './segment-file.ts'
-import { cleanUp, closeAfterFailure, writeAll } from './writing.ts'
+import { cleanUp } from './writing.ts'
 
 /** A larger snapshot is not kept: what would be read at each resume must stay small beside the log. */
 const snapshotSizeBytesMax = 268_435_456
 
-/** Snapshots of one session that are kept. */
-const keptMax = 2
+/** Snapshots of one session that are kept, and that a fork takes along. */
+export const snapshotsKeptMax = 2
 
 /** Until it is whole. */
 const passingPrefix = 'snapshot-tmp-'
@@ -61,16 +61,7 @@ export async function writeSnapshot(folder: SessionFolder, snapshot: StoredSnaps
     throw new SessionError('INVALID_PAYLOAD', message, { sessionId: folder.id })
   }
   const passing = join(path, `${passingPrefix}${port.random(8)}`)
-  const file = await createFile(port, passing)
-  try {
-    await writeAll(file, bytes, 0)
-    await file.sync()
-  } catch (error) {
-    await closeAfterFailure(file)
-    await cleanUp(() => port.unlink(passing))
-    throw error
-  }
-  await file.close()
+  await createWhole(port, passing, bytes)
   await port.rename(passing, join(path, nameOf(snapshot.at)))
   await port.syncFolder(path)
 }
@@ -79,7 +70,7 @@ export async function writeSnapshot(folder: SessionFolder, snapshot: StoredSnaps
 export async function removeOldSnapshots({ port, path }: SessionFolder): Promise<void> {
   const names = await port.readdir(path)
   const old = snapshotsIn(names)
-    .slice(keptMax)
+    .slice(snapshotsKeptMax)
     .map(({ name }) => name)
   const left = names.filter((name) => name.startsWith(passingPrefix))
   for (const name of [...old, ...left]) await cleanUp(() => port.unlink(join(path, name)))
@@ -117,22 +108,13 @@ function seal({ epoch, at: { seq, digest }, place, content }: StoredSnapshot): B
 }
 
 function open(bytes: Buffer): StoredSnapshot | undefined {
-  const parsed = schema.safeParse(decoded(bytes))
+  const parsed = schema.safeParse(parseMessagePack(bytes))
   if (!parsed.success) return undefined
   const { sum, content, ...envelope } = parsed.data
   if (sumOf(envelope, content) !== sum) return undefined
   const { epoch, seq, digest, segment, offset } = envelope
   const place = segment !== undefined && offset !== undefined ? { segment, offset } : undefined
   return { epoch, at: { seq, digest }, place, content }
-}
-
-function decoded(bytes: Buffer): unknown {
-  try {
-    return decode(bytes)
-  } catch (error) {
-    if (!(error instanceof Error)) throw error
-    return undefined // a shortcut that cannot be read is none
-  }
 }
 
 interface Envelope {

@@ -6,7 +6,7 @@ import { guarded } from './failure.ts'
 import { JournalLease } from './lease.ts'
 import { glance, look } from './own-segment.ts'
 import { commitEndingAt, seek } from './seek.ts'
-import { readChain } from './chain-reader.ts'
+import { readChainThrough } from './chain-reader.ts'
 import { isMissing, type SessionFolder } from './segment-file.ts'
 import {
   readSnapshot,
@@ -75,10 +75,9 @@ async function isOf(folder: SessionFolder, chain: Chain, { at, place }: StoredSn
   const hinted = link && place && (await commitEndingAt(folder, link, place.offset))
   if (hinted) return hinted.seq === at.seq && hinted.digest === at.digest
   const from = await seek(folder, chain, { kind: 'seq', seq: at.seq })
-  const batches = readChain(folder, chain, { from, through: at.seq })
-  for (let step = await batches.next(); ; step = await batches.next()) {
-    const batch = step.done ? step.value.last : step.value
-    if (batch?.end.tail.seq === at.seq) return batch.end.tail.digest === at.digest
-    if (step.done) return false
-  }
+  let isHeld = false
+  await readChainThrough(folder, { chain, from, through: at.seq }, ({ end: { tail } }) => {
+    isHeld ||= tail.seq === at.seq && tail.digest === at.digest
+  })
+  return isHeld
 }

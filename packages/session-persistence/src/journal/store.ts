@@ -5,10 +5,9 @@ import { corrupt } from './failure.ts'
 import { formatVersion } from './header.ts'
 import { passingPrefixes } from './folder-name.ts'
 import { hasReason, type JournalPort } from './port.ts'
-import { createFile, ensureFolder, exists, openFile, refuseOpenFolder } from './private-file.ts'
+import { createWhole, ensureFolder, exists, findBytes, refuseOpenFolder } from './private-file.ts'
 import { openLine, sealLine } from './sealed-line.ts'
-import { readPieces } from './segment-file.ts'
-import { cleanUp, closeAfterFailure, writeAll } from './writing.ts'
+import { cleanUp } from './writing.ts'
 
 /** A journal's root, opened. */
 export interface Store {
@@ -71,9 +70,9 @@ export async function openStore(port: JournalPort, root: string): Promise<Store>
 
 /** The secret in the store's file; `undefined` when there is no such file. */
 async function readSecret(port: JournalPort, root: string): Promise<string | undefined> {
-  const text = await readSmallFile(port, join(root, fileName))
-  if (text === undefined) return undefined
-  const fields = openLine('store', text.replace(/\n$/, ''))?.fields
+  const bytes = await findBytes(port, join(root, fileName), fileSizeBytesMax)
+  if (bytes === undefined) return undefined
+  const fields = openLine('store', bytes.toString().replace(/\n$/, ''))?.fields
   const version = anyFormat.safeParse(fields)
   if (version.success && version.data.format > formatVersion)
     throw unsupported(`format ${version.data.format}`)
@@ -99,23 +98,6 @@ export async function settleStore({ port, sessionsPath }: Store): Promise<void> 
   }
 }
 
-async function readSmallFile(port: JournalPort, path: string): Promise<string | undefined> {
-  try {
-    const { file, stat } = await openFile(port, path)
-    try {
-      const pieces: Buffer[] = []
-      const sizeBytes = Math.min(stat.sizeBytes, fileSizeBytesMax)
-      for await (const piece of readPieces(file, 0, sizeBytes)) pieces.push(piece)
-      return Buffer.concat(pieces).toString()
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if (!hasReason(error, 'ENOENT')) throw error
-    return undefined
-  }
-}
-
 /** Linked into place whole, so that of two who create it at once, one wins and the other reads that one's. */
 async function createStoreFile(port: JournalPort, root: string): Promise<void> {
   const path = join(root, fileName)
@@ -127,16 +109,7 @@ async function createStoreFile(port: JournalPort, root: string): Promise<void> {
     lock: lockProtocol,
     createdAt: port.now(),
   }
-  const file = await createFile(port, aside)
-  try {
-    await writeAll(file, Buffer.from(`${sealLine('store', fields).text}\n`), 0)
-    await file.sync()
-  } catch (error) {
-    await closeAfterFailure(file)
-    await cleanUp(() => port.unlink(aside))
-    throw error
-  }
-  await file.close()
+  await createWhole(port, aside, Buffer.from(`${sealLine('store', fields).text}\n`))
   try {
     await port.link(aside, path)
   } catch (error) {
