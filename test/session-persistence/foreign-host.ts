@@ -11,8 +11,6 @@ const hosts: Context[] = []
 
 /** A host with a storage that a third party wrote: one in memory, with these calls of its own. */
 export async function hostWith(own: Partial<SessionStorage>, config: Config = {}): Promise<Context> {
-  const ctx = new Context()
-  hosts.push(ctx)
   const storage = new MemoryStorage()
   const theirs = new Proxy(storage, {
     get: (target, key) => {
@@ -20,10 +18,17 @@ export async function hostWith(own: Partial<SessionStorage>, config: Config = {}
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
   })
+  return hostOn(theirs, config)
+}
+
+/** A host on this storage. */
+export async function hostOn(storage: SessionStorage, config: Config = {}): Promise<Context> {
+  const ctx = new Context()
+  hosts.push(ctx)
   await ctx.plugin(core)
   await ctx.plugin({
     name: 'theirs',
-    apply: (inner: Context) => void inner.provide('sessionStorage', theirs),
+    apply: (inner: Context) => void inner.provide('sessionStorage', storage),
   })
   await ctx.plugin(persistence, { enabled: true, flushDelayMs: 5, ...config })
   return ctx

@@ -151,12 +151,15 @@ export class EventLog implements SessionLog {
     this.tail = []
   }
 
-  /** Lets go of the chunks that end before `seq`. */
+  /** Lets go of what is before `seq`. */
   release(seq: number): void {
-    const whole = Math.min(chunkOf(seq, this.first), this.chunks.length)
-    if (whole <= 0) return
-    const base = startOf(whole, this.first)
-    this.chunks = this.chunks.slice(whole)
+    const base = Math.min(seq, this.length)
+    if (base <= this.first) return
+    const whole = chunkOf(base, this.first)
+    const gone = base - startOf(whole, this.first)
+    const [cut, ...others] = this.chunks.slice(whole)
+    if (cut === undefined) this.tail = this.tail.slice(gone)
+    this.chunks = cut === undefined ? [] : [Object.freeze(cut.slice(gone)), ...others]
     this.first = base
   }
 

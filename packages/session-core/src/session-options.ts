@@ -3,6 +3,7 @@ import type { HistorySource } from './history.ts'
 import type { JsonObject } from './json.ts'
 import type { Recorder } from './recorder.ts'
 import type { Redact } from './redact.ts'
+import type { RetainBounds } from './retained.ts'
 import type { Seed } from './seed.ts'
 import type { SessionSnapshot } from './snapshot.ts'
 
@@ -49,6 +50,6 @@ export interface ReplayOptions extends ViewOptions {
   readonly snapshot?: SessionSnapshot | undefined
   /** With a snapshot: the seq of the first event that is pushed, at most the one after it. */
   readonly from?: number
-  /** Events that stay in memory when all of them need not. Default: all. */
-  readonly retainEvents?: number
+  /** What stays in memory when not all of it need. Default: everything. */
+  readonly retain?: RetainBounds
 }

@@ -7,6 +7,7 @@ import type {
   SessionHeader,
   SessionSeed,
 } from '@tidemark/session-core'
+import type { Origin } from './open-sessions.ts'
 import { encodeEvent, type EncodedEvent } from './encoded-event.ts'
 import { keptMeta } from './kept-meta.ts'
 import { receiptedIn } from './kept-receipt.ts'
@@ -65,16 +66,17 @@ export class Forks {
   private async forkStored(sessions: Sessions, parentId: string, terms: ForkTerms): Promise<Session> {
     const { storage } = this.access
     const { carry, receipt } = terms
-    const { view, snapshotSeq } = await this.access.read(parentId, {
+    const read = await this.access.read(parentId, {
       through: terms.through,
       receipt,
       carry,
     })
+    const { view } = read
     const through = view.log.length - 1
     const header = sessions.forkHeader(view.header, through, forkNames(terms))
     const claim = this.access.newClaim(carry)
     const lease = await asUnknown(parentId, () => storage.fork({ id: parentId, through }, header, claim))
-    return this.bind(sessions, lease, { header, seed: view.seed(), carry, claim, snapshotSeq })
+    return this.bind(sessions, lease, { header, seed: view.seed(), carry, claim, read })
   }
 
   /** A receipt speaks of what is stored, and so it is looked for there. */
@@ -86,13 +88,13 @@ export class Forks {
 
   /** A fork is written in any case. Without its boundary a reader would take for live what it inherited. */
   private bind(sessions: Sessions, lease: Lease, beginning: Beginning): Promise<Session> {
-    const { claim, snapshotSeq = -1, ...options } = beginning
+    const { claim, read = { snapshotSeq: -1 }, ...options } = beginning
     const { incarnation } = claim
     const history = this.access.historyOf(options.header.id)
     return this.access.open.bind(
       lease,
       (recorder) => sessions.create({ ...options, recorder, history, incarnation }),
-      { boundary: 'now', snapshotSeq },
+      { boundary: 'now', origin: () => read },
     )
   }
 }
@@ -110,7 +112,7 @@ interface Beginning {
   readonly seed: Iterable<AnySessionEvent> | SessionSeed
   readonly carry: readonly string[]
   readonly claim: Claim
-  readonly snapshotSeq?: number
+  readonly read?: Origin
 }
 
 /** @throws SessionError `INVALID_SEQ` unless it is a seq of the session, or -1 in an empty one. */

@@ -18,9 +18,11 @@ export interface OpenSessionsOptions extends Omit<
 interface BindTerms {
   /** `now`: a fork's is written in any case. */
   readonly boundary?: 'rides' | 'now'
-  /** As in `WindowOptions`. */
-  readonly snapshotSeq?: number
+  /** What was read of the log, asked for once the session is there. */
+  readonly origin?: () => Origin
 }
+
+export type Origin = Pick<WindowOptions, 'snapshotSeq' | 'retained'>
 
 /**
  * The stored sessions that are open in this process, through one persistence.
@@ -85,7 +87,7 @@ export class OpenSessions {
   async bind(
     lease: Lease,
     make: (recorder: Recorder) => Session | Promise<Session>,
-    { boundary = 'rides', snapshotSeq = -1 }: BindTerms = {},
+    { boundary = 'rides', origin = () => ({ snapshotSeq: -1 }) }: BindTerms = {},
   ): Promise<Session> {
     let session: Session | undefined
     let window: SessionWindow | undefined
@@ -103,7 +105,7 @@ export class OpenSessions {
       this.refuseClosing()
       session = await make(recorder)
       this.writers.set(session, recorder)
-      window = this.windowOf(session, { writer: recorder, lease, snapshotSeq })
+      window = this.windowOf(session, { writer: recorder, lease, ...origin() })
       if (boundary === 'now') await recorder.writeAll()
       return session
     } catch (error) {
@@ -115,7 +117,7 @@ export class OpenSessions {
 
   private windowOf(
     session: Session,
-    bound: Pick<WindowOptions, 'writer' | 'lease' | 'snapshotSeq'>,
+    bound: Origin & Pick<WindowOptions, 'writer' | 'lease'>,
   ): SessionWindow | undefined {
     const { shelf, window: terms, report } = this.options
     return shelf && new SessionWindow({ session, shelf, terms, report, ...bound })

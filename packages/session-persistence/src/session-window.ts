@@ -1,18 +1,17 @@
-import type { Session } from '@tidemark/session-core'
+import { Retained, type RetainBounds, type Session } from '@tidemark/session-core'
 import { encodeSnapshot } from './snapshot-content.ts'
 import type { Lease, SnapshotShelf } from './storage.ts'
 import type { WriteBehind } from './write-behind.ts'
 
-export interface WindowTerms {
+export interface WindowTerms extends RetainBounds {
   /** Events since the last snapshot after which another one is taken. */
   readonly snapshotEvents: number
   /** The same in bytes. */
   readonly snapshotSizeBytes: number
-  /** Durable events that stay in memory. */
-  readonly retainEvents: number
-  /** The same in bytes, as they are stored. */
-  readonly retainSizeBytes: number
 }
+
+/** What a resume reads of what is before a snapshot: what a host shows first, and small sessions whole. */
+const tailBounds: RetainBounds = { retainEvents: 500, retainSizeBytes: 1_048_576 }
 
 /** A clean close takes a snapshot when at least this much came since the last one: less is read as fast. */
 const closeSizeBytesMin = 65_536
@@ -28,17 +27,10 @@ export interface WindowOptions {
   readonly terms: WindowTerms
   /** The last seq that a snapshot holds already, -1 without one. */
   readonly snapshotSeq: number
+  /** What was read of the log before it was opened. */
+  readonly retained?: Retained | undefined
   readonly report: (error: unknown) => void
 }
-
-/** How much was stored when the log ended so. */
-interface Mark {
-  readonly seq: number
-  readonly sizeBytes: number
-}
-
-/** Marks of what may stay in memory: older ones are of no use. */
-const marksMax = 4_096
 
 /**
  * Keeps the memory of one living session, and the time of its next resume, from growing with its age.
@@ -48,26 +40,22 @@ const marksMax = 4_096
  * 3. A snapshot that cannot be written costs the shortcut, and nothing else.
  */
 export class SessionWindow {
-  private readonly marks: Mark[] = []
-  private isForgetful = false
-  private storedSizeBytes = 0
+  private readonly retained: Retained
   private lastSeq: number
-  private lastSizeBytes = 0
+  private lastSizeBytes: number
   private stateSizeBytes = 0
   private underWay: Promise<void> | undefined
 
   constructor(private readonly options: WindowOptions) {
-    this.lastSeq = options.snapshotSeq
+    const { retained = new Retained(), snapshotSeq } = options
+    this.retained = retained
+    this.lastSeq = snapshotSeq
+    this.lastSizeBytes = retained.sizeBytesThrough(snapshotSeq)
   }
 
   /** Called after each acknowledgement. */
   grown(seq: number, sizeBytes: number): void {
-    this.storedSizeBytes += sizeBytes
-    this.marks.push({ seq, sizeBytes: this.storedSizeBytes })
-    if (this.marks.length > marksMax) {
-      this.marks.splice(0, marksMax / 2)
-      this.isForgetful = true
-    }
+    this.retained.grown(seq, sizeBytes)
     if (this.isDue(seq)) this.begin()
   }
 
@@ -80,7 +68,7 @@ export class SessionWindow {
   }
 
   private get sinceSizeBytes(): number {
-    return this.storedSizeBytes - this.lastSizeBytes
+    return this.retained.sizeBytes - this.lastSizeBytes
   }
 
   private isDue(seq: number): boolean {
@@ -102,9 +90,10 @@ export class SessionWindow {
       // What was defined too late catches up here, so that the next resume has it.
       await session.loadAll()
       const snapshot = session.snapshot()
-      const sizeBytes = this.storedSizeBytes
+      const { sizeBytes } = this.retained
+      const tailSeq = Math.min(this.retained.from(session.log.length, tailBounds), snapshot.seq + 1)
       const at = writer.cut(snapshot.seq)
-      const content = await encodeSnapshot(snapshot, pause)
+      const content = await encodeSnapshot(snapshot, tailSeq, pause)
       await shelf.save(lease, { at: await at, content })
       this.lastSeq = snapshot.seq
       this.lastSizeBytes = sizeBytes
@@ -113,19 +102,14 @@ export class SessionWindow {
     } catch (error) {
       report(error)
       this.lastSeq = session.log.length - 1 // not again at once
-      this.lastSizeBytes = this.storedSizeBytes
+      this.lastSizeBytes = this.retained.sizeBytes
     }
   }
 
   /** Events in the last snapshot, but for the newest. */
   private release(): void {
     const { session, terms } = this.options
-    const keptFrom = this.storedSizeBytes - terms.retainSizeBytes
-    const old = this.marks.findLast(({ sizeBytes }) => sizeBytes <= keptFrom)
-    // Those that are forgotten were older still.
-    const large = old ?? (this.isForgetful ? this.marks[0] : undefined)
-    const from = Math.max(session.log.length - terms.retainEvents, (large?.seq ?? -1) + 1)
-    session.release(Math.min(from, this.lastSeq + 1))
+    session.release(Math.min(this.retained.from(session.log.length, terms), this.lastSeq + 1))
   }
 }
 

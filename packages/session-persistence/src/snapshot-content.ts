@@ -1,5 +1,6 @@
 import type { ProjectionSnapshot, SessionSnapshot } from '@tidemark/session-core'
 import { z } from 'zod'
+import { fitting } from './fitting.ts'
 import { decode, encodePieces, parseMessagePack } from './msgpack.ts'
 
 /** The form of the content; another one is not read. */
@@ -14,6 +15,7 @@ const sliceMs = 2
  */
 export async function encodeSnapshot(
   { seq, types, projections }: SessionSnapshot,
+  tailSeq: number,
   pause: () => Promise<void>,
 ): Promise<Uint8Array> {
   const states: Record<string, unknown> = {}
@@ -21,7 +23,7 @@ export async function encodeSnapshot(
     const bytes = state === undefined ? undefined : await encodeInSlices(state, pause)
     Object.defineProperty(states, name, { value: { ...found, state: bytes }, enumerable: true })
   }
-  return encodeInSlices({ format: contentFormat, seq, types, projections: states }, pause)
+  return encodeInSlices({ format: contentFormat, seq, tailSeq, types, projections: states }, pause)
 }
 
 async function encodeInSlices(value: unknown, pause: () => Promise<void>): Promise<Uint8Array> {
@@ -36,13 +38,21 @@ async function encodeInSlices(value: unknown, pause: () => Promise<void>): Promi
   return Buffer.concat(pieces)
 }
 
+/** A snapshot, and the first seq before its end that a resume should read all the same. */
+export interface FoundSnapshot {
+  readonly snapshot: SessionSnapshot
+  readonly tailSeq: number
+}
+
 /** `undefined` for what this version does not understand: then the log is read instead. */
-export function decodeSnapshot(content: Uint8Array): SessionSnapshot | undefined {
-  const parsed = schema.safeParse(parseMessagePack(content))
-  if (!parsed.success) return undefined
-  const { seq, types, projections } = parsed.data
+export function decodeSnapshot(content: Uint8Array): FoundSnapshot | undefined {
+  const parsed = fitting(schema, parseMessagePack(content))
+  if (parsed === undefined) return undefined
+  const { seq, tailSeq, types, projections } = parsed
+  if (tailSeq > seq + 1) return undefined
   const states = Object.entries(projections).map(([name, found]) => [name, new LateState(found)] as const)
-  return { seq, types: types as SessionSnapshot['types'], projections: new Map(states) }
+  const snapshot = { seq, types: types as SessionSnapshot['types'], projections: new Map(states) }
+  return { snapshot, tailSeq }
 }
 
 interface EncodedState {
@@ -80,6 +90,7 @@ const flag = z.literal(true).optional()
 const schema = z.object({
   format: z.literal(contentFormat),
   seq: seqSchema,
+  tailSeq: z.int().min(0),
   types: z.array(z.object({ seq: seqSchema, type: z.string(), ignorable: flag, replaces: flag })),
   projections: z.record(
     z.string(),

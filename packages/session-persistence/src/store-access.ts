@@ -50,8 +50,8 @@ export class StoreAccess {
   /** @throws SessionError as `readStored` does. */
   read(id: string, wanted: Wanted = {}): Promise<StoredSession> {
     const { sessions, storage, options } = this
-    const { retainEvents } = options.window
-    return readStored(id, wanted, { storage, sessions, history: this.historyOf(id), retainEvents })
+    const reading = { storage, sessions, history: this.historyOf(id), retain: options.window }
+    return readStored(id, wanted, reading)
   }
 
   /** Where a stored log ends, from its last batch. */

@@ -29,6 +29,8 @@ export interface StoredBatch {
   readonly tail: Tail
   /** Whether the storage can prove that it was on stable storage: of the last batch it often cannot. */
   readonly isDurable: boolean
+  /** What it takes in the storage. Absent where that does not tell: then memory is bounded by events only. */
+  readonly sizeBytes?: number
 }
 
 /** What is left of a damaged log. */

@@ -1,7 +1,7 @@
 import { SessionError, isSessionError } from '@tidemark/session-core'
-import type { HistorySource, Sessions, SessionSnapshot, SessionView } from '@tidemark/session-core'
+import type { HistorySource, RetainBounds, Retained, Sessions, SessionView } from '@tidemark/session-core'
 import { noBatch, noEventAt } from './refused-read.ts'
-import { decodeSnapshot } from './snapshot-content.ts'
+import { decodeSnapshot, type FoundSnapshot } from './snapshot-content.ts'
 import type { Receipted, Rest, SessionStorage, StoredBatch, Tail, Writer } from './storage.ts'
 import { unknownSession } from './unknown-session.ts'
 
@@ -15,13 +15,12 @@ export interface StoredSession {
   readonly rest: Rest | undefined
   /** The last seq of the snapshot that the read began with, -1 without one. */
   readonly snapshotSeq: number
+  /** How much of what was read may stay in memory. */
+  readonly retained: Retained
 }
 
 /** How often a log is read anew that others take over while it is read. */
 const readsMax = 16
-
-/** Events before a snapshot that are read all the same: what a host shows first, and most sessions whole. */
-const tailEvents = 1_000
 
 /** What is wanted of a stored session: all of it, unless something says less. */
 export interface Wanted {
@@ -35,8 +34,8 @@ export interface Reading {
   readonly storage: SessionStorage
   readonly sessions: Sessions
   readonly history: HistorySource
-  /** Events that stay in memory, where the rest can be read again. */
-  readonly retainEvents: number
+  /** What stays in memory, where the rest can be read again. */
+  readonly retain: RetainBounds
 }
 
 /**
@@ -64,12 +63,12 @@ export async function untilStill<T>(id: string, read: () => Promise<T>): Promise
 
 async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<StoredSession> {
   const { through, receipt, carry } = wanted
-  const { storage, sessions, history, retainEvents } = reading
+  const { storage, sessions, history, retain } = reading
   // A receipt beyond what is wanted says nothing of it; below 0 nothing is wanted but the header, given in any case.
   const isReached = receipt !== undefined && receipt.seq <= (through ?? Infinity)
   const isBounded = through !== undefined && Number.isInteger(through) && through >= 0
-  const snapshot = await findSnapshot(id, isBounded ? through : undefined, reading)
-  const from = Math.max(0, (snapshot?.seq ?? -1) + 1 - Math.min(retainEvents, tailEvents))
+  const { snapshot, tailSeq = 0 } = (await findSnapshot(id, isBounded ? through : undefined, reading)) ?? {}
+  const from = snapshot ? Math.max(tailSeq, snapshot.seq + 1 - retain.retainEvents) : 0
   const terms = {
     ...(from > 0 && { from }),
     ...(isBounded && { through }),
@@ -79,18 +78,19 @@ async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<S
   let last: StoredBatch | undefined
   let durableSeq = -1
   try {
-    const replay = sessions.replay(log.header, { snapshot, from, carry: carry ?? [], history, retainEvents })
+    const replay = sessions.replay(log.header, { snapshot, from, carry: carry ?? [], history, retain })
     for await (const batch of log.batches) {
       last = batch
-      replay.push(batch.events)
+      replay.push(batch.events, batch.sizeBytes)
       if (batch.isDurable) durableSeq = batch.tail.seq
     }
     if (last === undefined) throw noBatch(id)
-    const { view } = replay
+    const { view, retained } = replay
     refuseShort(view, through)
     const { tail } = last
     durableSeq = Math.min(durableSeq, view.log.length - 1)
-    return { view, tail, durableSeq, rest: log.rest?.(), snapshotSeq: snapshot?.seq ?? -1 }
+    const snapshotSeq = snapshot?.seq ?? -1
+    return { view, tail, durableSeq, rest: log.rest?.(), snapshotSeq, retained }
   } catch (error) {
     throw await withWriter(id, error, { storage, last })
   }
@@ -101,11 +101,11 @@ async function findSnapshot(
   id: string,
   through: number | undefined,
   { storage, sessions }: Reading,
-): Promise<SessionSnapshot | undefined> {
+): Promise<FoundSnapshot | undefined> {
   const found = await asUnknown(id, async () => storage.snapshots?.load(id, through))
-  const snapshot = found && decodeSnapshot(found.content)
-  if (found === undefined || snapshot?.seq !== found.at.seq) return undefined
-  return sessions.vocabulary.accepts(snapshot) ? snapshot : undefined
+  const decoded = found && decodeSnapshot(found.content)
+  if (found === undefined || decoded?.snapshot.seq !== found.at.seq) return undefined
+  return sessions.vocabulary.accepts(decoded.snapshot) ? decoded : undefined
 }
 
 function refuseShort({ id, log }: SessionView, through: number | undefined): void {

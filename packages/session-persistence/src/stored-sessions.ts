@@ -83,17 +83,19 @@ export class StoredSessions {
         const lease = await asUnknown(id, () => storage.acquire(id, terms))
         const { incarnation } = claim
         const { recovered = [] } = lease
+        let claimed = read
         return open.bind(
           lease,
           async (recorder) => {
-            const { view } = await this.asClaimed(read, lease, carry)
+            claimed = await this.asClaimed(read, lease, carry)
+            const { view } = claimed
             const history = this.access.historyOf(id)
             const inherited = { header: view.header, seed: view.seed(), recovered, carry }
             const session = sessions.create({ ...inherited, recorder, history, incarnation })
             for (const record of recovered) sessions.tellRecovered(session, record)
             return session
           },
-          { snapshotSeq: read.snapshotSeq },
+          { origin: () => claimed },
         )
       })
     })

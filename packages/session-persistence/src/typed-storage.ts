@@ -119,12 +119,15 @@ async function* typedItems<T>(
 async function* typedBatches(
   batches: AsyncIterable<seam.StoredBatch>,
 ): AsyncGenerator<seam.StoredBatch, void> {
-  for await (const batch of typedItems('read', batches, isBatch))
-    yield { ...pick(batch), isDurable: (batch as Partial<seam.StoredBatch>).isDurable === true }
+  for await (const batch of typedItems('read', batches, isBatch)) {
+    const { sizeBytes, isDurable } = batch as Partial<seam.StoredBatch>
+    const isSize = typeof sizeBytes === 'number' && sizeBytes >= 0
+    yield { ...pick(batch), isDurable: isDurable === true, ...(isSize && { sizeBytes }) }
+  }
 }
 
 /** Of a class of theirs only what has a name here. */
-function pick({ epoch, writer, events, tail }: seam.StoredBatch): Omit<seam.StoredBatch, 'isDurable'> {
+function pick({ epoch, writer, events, tail }: seam.StoredBatch) {
   return { epoch, writer, events, tail }
 }
 

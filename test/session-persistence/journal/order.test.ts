@@ -51,7 +51,8 @@ describe('the order of what is done to the disk', () => {
     const written = calls.lastIndexOf('write')
     expect(calls.slice(claimed, written)).toContain('read')
     const look = ['readdir', 'stat']
-    expect(calls.slice(written)).toEqual(['write', 'sync', ...look, ...look, 'create', 'close', 'syncFolder'])
+    const marked = ['create', 'fstat', 'close', 'syncFolder']
+    expect(calls.slice(written)).toEqual(['write', 'sync', ...look, ...look, ...marked])
   })
 
   it('G11: a batch is one write and one sync, with a look before a byte is written and one before it is told', async () => {

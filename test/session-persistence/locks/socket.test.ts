@@ -194,7 +194,7 @@ describe('a holder', () => {
 
 describe('elsewhere', () => {
   const on = (platform: NodeJS.Platform, short?: string): SocketLocks =>
-    new SocketLocks({ platform, throughDescriptor: (_, work) => work(short) })
+    new SocketLocks({ platform, isThere: () => true, throughDescriptor: (_, work) => work(short) })
   /** A folder in which the socket's whole path has this many bytes. */
   const folderFor = (sizeBytes: number): string => {
     const folder = join(path, 'x'.repeat(sizeBytes - path.length - name.length - 2))

@@ -6,6 +6,7 @@ import { isLarger, type EncodedEvent } from '../encoded-event.ts'
 import { begin, nothing, type Begun } from './beginning.ts'
 import type { ClaimTerms } from './claim.ts'
 import { sealCommit } from './commit.ts'
+import { FolderMemory } from './folder-memory.ts'
 import { folderName, passingPrefixes } from './folder-name.ts'
 import { journalCapabilities, JournalLease } from './lease.ts'
 import { SessionLock } from './lock.ts'
@@ -39,7 +40,13 @@ export async function bearSession(store: Store, birth: Birth, terms: ClaimTerms)
   const { id } = birth.session
   const path = join(sessionsPath, folderName(id))
   if (await exists(port, path)) throw alreadyThere(id)
-  const building = { port, id, path: join(sessionsPath, `${passingPrefixes.building}${port.random(8)}`) }
+  const memory = new FolderMemory()
+  const building = {
+    port,
+    id,
+    memory,
+    path: join(sessionsPath, `${passingPrefixes.building}${port.random(8)}`),
+  }
   await createFolder(port, building.path)
   let lock: SessionLock | undefined
   let own: OwnSegment | undefined
@@ -53,7 +60,7 @@ export async function bearSession(store: Store, birth: Birth, terms: ClaimTerms)
     await rename(building, path)
     lock.movedTo(path)
     await port.syncFolder(sessionsPath)
-    own = moved(own, { port, id, path })
+    own = moved(own, { port, id, path, memory })
     const { session } = birth
     return await JournalLease.start(
       { ...begun, own, lock, session, recovered: [], recent: new RecentBatches() },

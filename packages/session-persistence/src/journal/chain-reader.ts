@@ -25,6 +25,8 @@ export interface LogTerms {
   readonly from?: ReadTo | undefined
   /** Where to begin when `from` does not say it: what is before is not read. Default: the log's beginning. */
   readonly start?: Wanted | undefined
+  /** The chain as it is: what was added since it was found need not be read. */
+  readonly found?: Chain | undefined
   /** The chain as it was a moment ago. */
   readonly known?: Chain | undefined
   /** The last seq wanted: what follows is not judged. */
@@ -97,9 +99,8 @@ async function* readLink(
   if (link.endBytes < from.offset) throw dropped(folder)
   const { name: segment, header } = link
   const scan = new SegmentScan(header, from)
-  const { file } = await openSegment(folder, segment)
   try {
-    for await (const found of scannedIn(scan, readPieces(file, from.offset, link.endBytes))) {
+    for await (const found of scannedIn(scan, piecesOf(folder, link, from.offset))) {
       if (found.kind === 'damage') {
         held.damage = found
         if (link.seal === undefined) break // judged as what follows the last whole batch
@@ -114,12 +115,24 @@ async function* readLink(
     }
   } catch (error) {
     throw withIntact(error, scan.end.tail.seq)
-  } finally {
-    await file.close()
   }
   const end = { ...scan.end, segment }
   if (link.seal) refuseOtherEnd(folder, link.seal, end)
   return end
+}
+
+async function* piecesOf(
+  folder: SessionFolder,
+  { name, endBytes }: Link,
+  from: number,
+): AsyncGenerator<Buffer, void> {
+  if (from === endBytes) return
+  const { file } = await openSegment(folder, name)
+  try {
+    yield* readPieces(file, from, endBytes)
+  } finally {
+    await file.close()
+  }
 }
 
 /** What a pack refuses does not know how far the log was read. */

@@ -4,7 +4,7 @@ import { corrupt } from './failure.ts'
 import { readHead, type Head } from './head.ts'
 import type { Predecessor, SegmentHeader } from './header.ts'
 import { hasReason } from './port.ts'
-import { listNames } from './listing.ts'
+import { listAgain, listNames } from './listing.ts'
 import { isMissing, type SessionFolder } from './segment-file.ts'
 import { epochsOfHeads, highestEpoch, parseName, segmentsIn, type SegmentName } from './segment-name.ts'
 import type { Position } from './segment-scan.ts'
@@ -54,19 +54,16 @@ const listingsMax = 32
  *
  * @throws SessionError `NOT_FOUND`, `CORRUPT`, `UNSUPPORTED_FORMAT`.
  */
-export async function findChain(
-  folder: SessionFolder,
-  known = folder.chains?.find(folder.path),
-): Promise<Chain> {
+export async function findChain(folder: SessionFolder, known = folder.memory.chain): Promise<Chain> {
   let names = await listNames(folder)
   for (let listings = 1; listings <= listingsMax; listings++) {
     const segments = segmentsIn(names)
     const found = await findIn(folder, names, known)
-    const again = await listNames(folder)
+    const again = await listAgain(folder)
     if (isSame(segmentsIn(again), segments)) {
       if (found instanceof SessionError) throw found
       const chain = { ...found, segments, snapshots: snapshotsIn(names), epoch: highestEpoch(again) }
-      folder.chains?.remember(folder.path, chain)
+      folder.memory.chain = chain
       return chain
     }
     names = again
@@ -115,7 +112,7 @@ async function findLinksFrom(folder: SessionFolder, name: SegmentName): Promise<
 
 /** Whether the folder still holds the segments that a chain was found among, and no claim has got on. */
 export async function isUnchanged(folder: SessionFolder, { segments, claims }: Chain): Promise<boolean> {
-  if (!isSame(segmentsIn(await listNames(folder)), segments)) return false
+  if (!isSame(segmentsIn(await listAgain(folder)), segments)) return false
   for (const [name, sizeBytes] of claims) {
     if ((await sizeOf(folder, name)) !== sizeBytes) return false
   }

@@ -125,7 +125,7 @@ async function recover(own: OwnSegment, { end, decided }: Learned): Promise<read
 }
 
 /** What a claimant reads of a log: its end, and the batches before that may come again. */
-const nearEnd = { kind: 'end', sizeBytes: 262_144, isTelling: true } as const
+const nearEnd = { kind: 'end', sizeBytes: 65_536, isTelling: true } as const
 
 /** How often a log is read anew that others take over while it is read. */
 const readsMax = 3

@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { constants, fstatSync, lstatSync, readdirSync, type BigIntStats } from 'node:fs'
+import * as sync from 'node:fs'
+import { constants, type BigIntStats } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { assert } from '@tidemark/session-core'
 import { thisProcess } from '../process.ts'
 import { networkFsOf } from './fs-kind.ts'
 import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
+import { ReadOnlyFile } from './read-only-file.ts'
 import { SocketLocks } from './socket.ts'
 
 const isWindows = process.platform === 'win32'
@@ -21,16 +25,30 @@ const openFlags = {
   create: constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow,
 }
 
-/** The file system of this machine. The only place that touches it. */
+/** Of this machine, since it was asked for. */
+let bootId: string | null | undefined
+
+/** A read that is larger goes through the thread pool. */
+const shortReadSizeBytes = 65_536
+
+/**
+ * The file system of this machine. The only place that touches it.
+ *
+ * Names, sizes and short reads are asked for at once: the kernel has them in memory, or fetches them in a fraction of a
+ * millisecond, and through the thread pool they cost ten times as much. Whatever changes something does not hold up the
+ * process.
+ */
 export const systemPort: JournalPort = {
-  open: async (path, how) => new SystemFile(await fs.open(path, openFlags[how], 0o600)),
-  // What the kernel has in memory is asked for at once: through the thread pool it costs ten times as much.
-  stat: async (path) => toStat(lstatSync(path, { bigint: true })),
-  realpath: (path) => fs.realpath(path),
-  readdir: (path) => fs.readdir(path),
+  open: async (path, how) =>
+    how === 'read'
+      ? new ReadFile(sync.openSync(path, openFlags.read))
+      : new WrittenFile(await fs.open(path, openFlags.create, 0o600)),
+  stat: async (path) => toStat(sync.lstatSync(path, { bigint: true })),
+  realpath: async (path) => sync.realpathSync.native(path),
+  readdir: async (path) => sync.readdirSync(path),
   glance: (folder, name) => ({
-    names: readdirSync(folder),
-    identity: toStat(lstatSync(join(folder, name), { bigint: true })).identity,
+    names: sync.readdirSync(folder),
+    identity: toStat(sync.lstatSync(join(folder, name), { bigint: true })).identity,
   }),
   mkdir: (path) => fs.mkdir(path, 0o700),
   rmdir: (path) => fs.rmdir(path),
@@ -44,12 +62,41 @@ export const systemPort: JournalPort = {
   pause: async (durationMs) => pause(durationMs),
   later,
   networkFs,
-  identity: async () => ({ ...thisProcess(), bootId: await readBootId() }),
+  identity: async () => ({ ...thisProcess(), bootId: (bootId ??= await readBootId()) }),
   hasModes: !isWindows,
-  locks: new SocketLocks({ platform: process.platform, throughDescriptor }),
+  locks: new SocketLocks({ platform: process.platform, isThere, throughDescriptor }),
 }
 
-class SystemFile implements PortFile {
+const readAt = promisify(sync.read)
+
+/** Closed, its number may be another file's: it is used once for that, and not after. */
+class ReadFile extends ReadOnlyFile {
+  constructor(private fd: number | undefined) {
+    super()
+  }
+
+  async read(into: Uint8Array, offset: number): Promise<number> {
+    if (into.length <= shortReadSizeBytes) return sync.readSync(this.open, into, 0, into.length, offset)
+    return (await readAt(this.open, into, 0, into.length, offset)).bytesRead
+  }
+
+  async stat(): Promise<FileStat> {
+    return toStat(sync.fstatSync(this.open, { bigint: true }))
+  }
+
+  async close(): Promise<void> {
+    const { fd } = this
+    this.fd = undefined
+    if (fd !== undefined) sync.closeSync(fd)
+  }
+
+  private get open(): number {
+    assert(this.fd !== undefined, 'a file is read before it is closed')
+    return this.fd
+  }
+}
+
+class WrittenFile implements PortFile {
   constructor(private readonly handle: fs.FileHandle) {}
 
   async read(into: Uint8Array, offset: number): Promise<number> {
@@ -65,7 +112,7 @@ class SystemFile implements PortFile {
   }
 
   async stat(): Promise<FileStat> {
-    return toStat(fstatSync(this.handle.fd, { bigint: true }))
+    return toStat(sync.fstatSync(this.handle.fd, { bigint: true }))
   }
 
   chmod(mode: number): Promise<void> {
@@ -110,19 +157,20 @@ async function throughDescriptor<T>(folder: string, work: (path?: string) => Pro
   const handle = await fs.open(folder, constants.O_RDONLY | folderOnly | noFollow)
   try {
     const path = `/proc/self/fd/${handle.fd}`
-    return await work((await isThere(path)) ? path : undefined)
+    return await work(isThere(path, 'EACCES', 'EPERM') ? path : undefined)
   } finally {
     await handle.close()
   }
 }
 
-async function isThere(path: string): Promise<boolean> {
+/** `hidden`: the reasons for which what is there counts as not there. */
+function isThere(path: string, ...hidden: readonly string[]): boolean {
   try {
-    await fs.stat(path)
+    sync.lstatSync(path)
     return true
   } catch (error) {
-    if (!hasReason(error, 'ENOENT', 'EACCES', 'EPERM', 'ENOTDIR')) throw error
-    return false // this process does not see /proc
+    if (!hasReason(error, 'ENOENT', 'ENOTDIR', ...hidden)) throw error
+    return false
   }
 }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { z } from 'zod'
+import { fitting } from '../fitting.ts'
 import type { PortFile } from './port.ts'
 import { createFile, findBytes } from './private-file.ts'
 import type { Proof } from './recover.ts'
@@ -50,9 +51,9 @@ function parseHead(bytes: Buffer, epoch: number): Head | undefined {
   let newest: Head | undefined
   for (let slot = 0; slot < slotCount; slot++) {
     const text = bytes.subarray(slot * slotSizeBytes, (slot + 1) * slotSizeBytes).toString()
-    const parsed = schema.safeParse(openLine('head', text.trimEnd())?.fields)
-    if (!parsed.success || parsed.data.epoch !== epoch) continue
-    if (newest === undefined || parsed.data.seq >= newest.seq) newest = parsed.data
+    const head = fitting(schema, openLine('head', text.trimEnd())?.fields)
+    if (head?.epoch !== epoch) continue
+    if (newest === undefined || head.seq >= newest.seq) newest = head
   }
   return newest
 }
@@ -96,8 +97,8 @@ export class HeadFile {
   }
 
   private async create(): Promise<PortFile> {
-    this.file = await createFile(this.folder.port, join(this.folder.path, headName(this.epoch)))
-    return this.file
+    const { file } = await createFile(this.folder.port, join(this.folder.path, headName(this.epoch)))
+    return (this.file = file)
   }
 }
 

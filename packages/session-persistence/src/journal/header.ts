@@ -1,5 +1,6 @@
 import type { SessionHeader, SessionRecovered } from '@tidemark/session-core'
 import { z } from 'zod'
+import { fitting } from '../fitting.ts'
 import type { Writer } from '../storage.ts'
 import { openLine, sealLine, type SealedLine } from './sealed-line.ts'
 
@@ -71,12 +72,10 @@ export function sealHeader(header: SegmentHeader): SealedLine {
 export function parseHeader(line: string): ParsedHeader {
   const opened = openLine('segment', line)
   if (opened === undefined) return { kind: 'broken' }
-  const version = anyFormat.safeParse(opened.fields)
-  if (version.success && version.data.format > formatVersion)
-    return { kind: 'newer', format: version.data.format }
-  const parsed = schema.safeParse(opened.fields)
+  const format = fitting(anyFormat, opened.fields)?.format ?? 0
+  if (format > formatVersion) return { kind: 'newer', format }
   // As it stands in the line: a schema would drop what it does not know, such as the own key `__proto__`.
-  return parsed.success
+  return fitting(schema, opened.fields)
     ? { kind: 'header', header: opened.fields as SegmentHeader, sum: opened.sum }
     : { kind: 'broken' }
 }

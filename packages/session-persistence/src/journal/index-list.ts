@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { fitting } from '../fitting.ts'
 import { parseJson } from '../json-text.ts'
 import { hasReason, type JournalPort, type PortFile } from './port.ts'
 import { createWhole, openFile } from './private-file.ts'
@@ -41,10 +42,10 @@ export class IndexLists {
         const bytes = await readSpan(file, 0, Math.min(sizeBytes, frontSizeBytesMax))
         const front = bytes.toString('latin1', 0, Math.max(0, bytes.indexOf(10)))
         if (this.last?.front === front && this.last.list.number === number) return this.last.list
-        const proof = frontSchema.safeParse(openLine('list', front)?.fields)
-        if (!proof.success || sizeBytes > listSizeBytesMax) return 'broken'
+        const proof = fitting(frontSchema, openLine('list', front)?.fields)
+        if (proof === undefined || sizeBytes > listSizeBytesMax) return 'broken'
         const body = await readWhole(file, front.length + 1, sizeBytes)
-        const { digest, tableSizeBytes } = proof.data
+        const { digest, tableSizeBytes } = proof
         if (digestOf(body.subarray(0, tableSizeBytes)) !== digest) return 'broken'
         const list = { number, lines: linesIn(body, tableSizeBytes) }
         this.last = { front, list }

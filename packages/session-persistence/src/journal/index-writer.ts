@@ -14,7 +14,7 @@ import {
   tagOf,
   type EntryName,
 } from './index-name.ts'
-import { hasReason, isSystemFailure } from './port.ts'
+import { hasReason, isSystemFailure, type JournalPort } from './port.ts'
 import { createFile, createFilled, ensureFolder } from './private-file.ts'
 import type { JournalLease } from './lease.ts'
 import type { Store } from './store.ts'
@@ -191,12 +191,17 @@ function isBefore(
 async function createMark(store: Store, path: string): Promise<void> {
   const { port } = store
   try {
-    await (await createFile(port, path)).close()
+    await createEmpty(port, path)
   } catch (error) {
     if (!hasReason(error, 'ENOENT')) throw error
     await ensureFolder(port, indexPath(store))
-    await (await createFile(port, path)).close()
+    await createEmpty(port, path)
   }
+}
+
+async function createEmpty(port: JournalPort, path: string): Promise<void> {
+  const { file } = await createFile(port, path)
+  await file.close()
 }
 
 /** Whole when the mark goes that it stands for; a crash before that leaves both, and the mark counts. */

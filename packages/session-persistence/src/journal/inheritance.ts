@@ -59,7 +59,7 @@ export async function inherit(
     } catch (error) {
       const isPacked = hasReason(error, 'ENOENT', 'EEXIST')
       const isMoved = isMissing(error) || (isSessionError(error) && error.code === 'TAIL_MOVED')
-      source.chains?.forget(source.path)
+      source.memory.forget()
       if (looks === looksMax || !(isPacked || isMoved)) throw error
       for (const name of await into.port.readdir(into.path)) await into.port.unlink(join(into.path, name))
     }
@@ -100,10 +100,10 @@ async function cut(source: SessionFolder, chain: Chain, terms: InheritTerms): Pr
   const { through } = terms
   const from = (await seek(source, chain, { kind: 'seq', seq: through })) ?? beginning(source, chain)
   try {
-    return await cutFrom(source, { from, known: chain, through: through + 1 }, terms)
+    return await cutFrom(source, { from, found: chain, through: through + 1 }, terms)
   } catch (error) {
     if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
-    return cutFrom(source, { from, known: chain, through }, terms) // what follows does not matter
+    return cutFrom(source, { from, found: chain, through }, terms) // what follows does not matter
   }
 }
 

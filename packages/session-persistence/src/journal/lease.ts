@@ -14,7 +14,6 @@ import { LeaseHead, type Durability } from './lease-head.ts'
 import type { SessionLock } from './lock.ts'
 import { glance, look, type OwnSegment } from './own-segment.ts'
 import { packedLinesOf } from './runs.ts'
-import { forgetPacks } from './pack-shelf.ts'
 import { Packer } from './packer.ts'
 import { rotate, type Place } from './rotation.ts'
 import { batchSizeBytesMax, segmentSizeBytesMax } from './size.ts'
@@ -94,7 +93,7 @@ export class JournalLease implements Lease {
     this.place = { own, salt, offset }
     this.settled = own
     this.untold = recovered
-    forgetPacks(own.folder)
+    own.folder.memory.forget()
     this.packer = new Packer(() => this.settled, terms.compress)
     const standing = { place: () => this.place, end: () => this.end }
     this.head = new LeaseHead(standing, terms.durability, provenSeq)

@@ -1,6 +1,6 @@
 import { unknownSession } from '../unknown-session.ts'
 import { corrupt } from './failure.ts'
-import { listPacked } from './pack-shelf.ts'
+import { forgetReplaced, listPacked } from './pack-shelf.ts'
 import { hasReason } from './port.ts'
 import { refuseWritable } from './private-file.ts'
 import type { SessionFolder } from './segment-file.ts'
@@ -10,16 +10,24 @@ import type { SessionFolder } from './segment-file.ts'
  * @throws SessionError `NOT_FOUND`, `CORRUPT` when something else is in its place.
  */
 export async function listNames(folder: SessionFolder): Promise<readonly string[]> {
-  const { port, id, path } = folder
+  await refuseOther(folder)
+  await forgetReplaced(folder)
+  return listAgain(folder)
+}
+
+/** As `listNames`, of a folder that was looked at a moment ago. */
+export async function listAgain(folder: SessionFolder): Promise<readonly string[]> {
+  const { names, packs } = await listPacked(folder)
+  const packed = packs.flatMap(({ segments }) => segments.map(({ name }) => name))
+  return packed.length === 0 ? names : [...new Set([...names, ...packed])]
+}
+
+async function refuseOther({ port, id, path }: SessionFolder): Promise<void> {
   try {
     const { kind, mode } = await port.stat(path)
     if (kind !== 'folder') throw corrupt(id, { segment: '.', reason: 'is no folder' })
     if (port.hasModes) refuseWritable({ mode }, 'the folder of a session')
-    const { names, packs } = await listPacked(folder)
-    const packed = packs.flatMap(({ segments }) => segments.map(({ name }) => name))
-    return packed.length === 0 ? names : [...new Set([...names, ...packed])]
   } catch (error) {
-    if (hasReason(error, 'ENOENT')) throw unknownSession(id)
-    throw error
+    throw hasReason(error, 'ENOENT') ? unknownSession(id) : error
   }
 }

@@ -1,7 +1,7 @@
 import { keyedSha256 } from '../digest.ts'
 import { unknownSession } from '../unknown-session.ts'
 import { hasReason } from './port.ts'
-import type { SessionFolder } from './segment-file.ts'
+import type { FolderPlace, SessionFolder } from './segment-file.ts'
 
 /**
  * What a session's lock is called on this machine: only who can read the store can tell. It is of the folder itself,
@@ -9,7 +9,7 @@ import type { SessionFolder } from './segment-file.ts'
  *
  * @throws SessionError `NOT_FOUND` when there is no folder any more.
  */
-export async function lockName({ id, path, port }: SessionFolder, secret: string): Promise<string> {
+export async function lockName({ id, path, port }: FolderPlace, secret: string): Promise<string> {
   try {
     return keyedSha256(secret, `lock ${(await port.stat(path)).identity} ${id}`)
   } catch (error) {

@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import { SessionError, assert } from '@tidemark/session-core'
 import { z } from 'zod'
+import { fitting } from '../fitting.ts'
 import { parseJson } from '../json-text.ts'
 import type { ProcessIdentity } from '../process.ts'
 import type { Writer } from '../storage.ts'
 import { listNames } from './listing.ts'
 import { lockName, socketEpoch } from './living.ts'
 import type { HoldOutcome, JournalPort, LockAddress, LockAnswer, LockPort } from './port.ts'
-import type { SessionFolder } from './segment-file.ts'
+import type { FolderPlace, SessionFolder } from './segment-file.ts'
 import { segmentsIn } from './segment-name.ts'
 import { findHeaderIn } from './segment-start.ts'
 import { cleanUp } from './writing.ts'
@@ -41,7 +42,7 @@ export class SessionLock {
   private released: Promise<void> | undefined
 
   private constructor(
-    private folder: SessionFolder,
+    private folder: FolderPlace,
     private readonly isForced: boolean,
   ) {}
 
@@ -49,7 +50,7 @@ export class SessionLock {
    * Takes the name of a session on this machine.
    * @throws SessionError `LOCKED`, with the holder where it is known.
    */
-  static async take(folder: SessionFolder, { secret, force, holder }: LockTerms): Promise<SessionLock> {
+  static async take(folder: FolderPlace, { secret, force, holder }: LockTerms): Promise<SessionLock> {
     const lock = new SessionLock(folder, force)
     const { locks } = folder.port
     if (locks) await lock.takeName(locks, { kind: 'machine', name: await lockName(folder, secret) }, holder)
@@ -170,7 +171,7 @@ function identityOf({ pid, host, startedAt }: ProcessIdentity): ProcessIdentity 
 
 /** What a holder says of itself, which anybody may have written. */
 function holderIn(said: unknown): ProcessIdentity | undefined {
-  return holderSchema.safeParse(said).data
+  return fitting(holderSchema, said)
 }
 
 const holderSchema = z.strictObject({

@@ -1,4 +1,4 @@
-import { SessionError, assert } from '@tidemark/session-core'
+import { SessionError, assert, isSessionError } from '@tidemark/session-core'
 import type { Receipted, Rest } from '../storage.ts'
 import {
   dropped,
@@ -9,7 +9,7 @@ import {
   type LogTerms,
   type ReadTo,
 } from './chain-reader.ts'
-import { isUnchanged, type Chain } from './chain.ts'
+import { isUnchanged, type Chain, type Link } from './chain.ts'
 import { corrupt } from './failure.ts'
 import { proofOf, rotationOf } from './head.ts'
 import { firstToOf, type SegmentHeader } from './header.ts'
@@ -20,12 +20,13 @@ import {
   type EndFacts,
   type EndVerdict,
   type Proof,
+  type Tail,
   type TornClass,
 } from './recover.ts'
 import { seek } from './seek.ts'
 import { isMissing, openSegment, type SessionFolder } from './segment-file.ts'
 import { readSnapshot, type SnapshotName } from './snapshot-file.ts'
-import { readTail } from './tail.ts'
+import { noTail, readTail } from './tail.ts'
 
 /** Where a log ended when it was read. */
 export interface LogEnd extends ReadTo {
@@ -61,34 +62,57 @@ export async function* readLog(
   folder: SessionFolder,
   terms: LogTerms = {},
 ): AsyncGenerator<LogBatch, LogEnd | undefined> {
-  const found: Found = {}
+  const so: SoFar = { isGiven: false }
   try {
-    return yield* readRounds(folder, terms, found)
-  } catch (error) {
-    // What is gone since the folder was listed was no part of the log, or stands elsewhere now.
-    if (!isMissing(error) || !found.chain || (await isUnchanged(folder, found.chain))) throw error
-    folder.chains?.forget(folder.path)
-    throw dropped(folder)
+    return yield* readRounds(folder, terms, so)
+  } catch (cause) {
+    const error = await movedOr(folder, cause, so)
+    const isMoved = isSessionError(error) && error.code === 'TAIL_MOVED'
+    if (!isMoved || so.isGiven || terms.found === undefined) throw error
+    return yield* readLog(folder, { ...terms, found: undefined }) // nobody has seen what was there before
   }
 }
 
-interface Found {
+/** What is gone since the folder was listed was no part of the log, or stands elsewhere now. */
+async function movedOr(folder: SessionFolder, error: unknown, { chain }: SoFar): Promise<unknown> {
+  if (!isMissing(error) || !chain || (await isUnchanged(folder, chain))) return error
+  folder.memory.forget()
+  return dropped(folder)
+}
+
+/** How far a read has come. */
+interface SoFar {
   chain?: Chain
+  isGiven: boolean
+}
+
+async function* givenOut(batches: ReturnType<typeof readChain>, so: SoFar): ReturnType<typeof readChain> {
+  try {
+    for (let step = await batches.next(); ; step = await batches.next()) {
+      if (step.done) return step.value
+      so.isGiven = true
+      yield step.value
+    }
+  } finally {
+    await batches.return(undefined as never) // closes what is open when a reader has enough
+  }
 }
 
 async function* readRounds(
   folder: SessionFolder,
   terms: LogTerms,
-  found: Found,
+  so: SoFar,
 ): AsyncGenerator<LogBatch, LogEnd | undefined> {
   let readTo = terms.from
   let chain = terms.known
   let looks = 0
   for (let rounds = 1; rounds <= roundsMax; rounds++) {
-    chain = await findChainThrough(folder, { known: chain, through: terms.through })
-    found.chain = chain
+    // A claim may have got on since.
+    const isFound = rounds === 1 && terms.found?.claims.size === 0
+    chain = isFound ? terms.found : await findChainThrough(folder, { known: chain, through: terms.through })
+    so.chain = chain
     if (rounds === 1) readTo ??= await begin(folder, chain, terms)
-    const { last, end, damage } = yield* readChain(folder, chain, { ...terms, from: readTo })
+    const { last, end, damage } = yield* givenOut(readChain(folder, chain, { ...terms, from: readTo }), so)
     const isThrough = last !== undefined && last.end.tail.seq >= (terms.through ?? Infinity)
     const verdict = isThrough ? undefined : await judge(folder, { chain, end, last, receipt: terms.receipt })
     if (await isUnchanged(folder, chain)) {
@@ -149,7 +173,7 @@ async function judge(folder: SessionFolder, { chain, end, last, receipt }: Read)
   const { links, heads, snapshots, claimedSeq } = chain
   const newest = links.at(-1)
   assert(newest, 'a chain has a newest segment')
-  const { epoch, rotation, firstSeq, salt } = newest.header
+  const { epoch, rotation, firstSeq } = newest.header
   const proofs: Proof[] = heads.map(proofOf)
   proofs.push({
     source: 'commit',
@@ -158,16 +182,22 @@ async function judge(folder: SessionFolder, { chain, end, last, receipt }: Read)
   })
   proofs.push(...(await proofsAhead(folder, snapshots, end.tail.seq)))
   if (receipt) proofs.push({ source: 'receipt', seq: receipt.seq })
-  const { file } = await openSegment(folder, newest.name)
+  const isFirst = end.offset === newest.start.offset
+  return judgeEnd({
+    end: { seq: end.tail.seq, epoch, rotation, ...(isFirst && { firstTo: firstToOf(newest.header) }) },
+    tail: await tailOf(folder, newest, end.offset),
+    proofs,
+    seals: new Map(links.flatMap(({ header, seal }) => (seal ? [[header.epoch, seal.seq]] : []))),
+    ...strictOf(heads, newest.header),
+  })
+}
+
+/** What follows the end of a log in its newest segment. */
+async function tailOf(folder: SessionFolder, { name, header, endBytes }: Link, from: number): Promise<Tail> {
+  if (from === endBytes) return noTail
+  const { file } = await openSegment(folder, name)
   try {
-    const isFirst = end.offset === newest.start.offset
-    return judgeEnd({
-      end: { seq: end.tail.seq, epoch, rotation, ...(isFirst && { firstTo: firstToOf(newest.header) }) },
-      tail: await readTail(file, { from: end.offset, to: newest.endBytes }, { salt, epoch }),
-      proofs,
-      seals: new Map(links.flatMap(({ header, seal }) => (seal ? [[header.epoch, seal.seq]] : []))),
-      ...strictOf(heads, newest.header),
-    })
+    return await readTail(file, { from, to: endBytes }, header)
   } finally {
     await file.close()
   }

@@ -23,14 +23,8 @@ const listingsMax = 64
 
 /** @throws the port's `EEXIST` when the name is taken: the compare-and-swap that claims rest on. */
 export async function createSegment(folder: SessionFolder, name: SegmentName): Promise<OwnSegment> {
-  const file = await createFile(folder.port, join(folder.path, name.name))
-  try {
-    const head = new HeadFile(folder, name.epoch)
-    return { folder, name, file, head, identity: (await file.stat()).identity }
-  } catch (error) {
-    await closeAfterFailure(file)
-    throw error
-  }
+  const { file, stat } = await createFile(folder.port, join(folder.path, name.name))
+  return { folder, name, file, head: new HeadFile(folder, name.epoch), identity: stat.identity }
 }
 
 /** The session's folder has another name from now on; the files in it are the same. */

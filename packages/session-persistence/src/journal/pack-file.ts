@@ -5,6 +5,7 @@ import * as index from './pack-index.ts'
 import type { FileStat, JournalPort, PortFile } from './port.ts'
 import { openFile } from './private-file.ts'
 import type { OpenedSegment } from './segment-file.ts'
+import { ReadOnlyFile } from './read-only-file.ts'
 import { readSpan } from './span.ts'
 
 /** Bytes of a block as it stands in the file. */
@@ -115,7 +116,7 @@ interface Opened {
 }
 
 /** A segment as it was before it was packed: the same name, the same offsets, the same bytes. Read only. */
-export class PackedFile implements PortFile {
+export class PackedFile extends ReadOnlyFile {
   private readonly front: Buffer
   private readonly blocks: readonly PlacedBlock[]
   /** The block that was read last. */
@@ -124,6 +125,7 @@ export class PackedFile implements PortFile {
   private own: PortFile | undefined
 
   constructor(private readonly opened: Opened) {
+    super()
     this.front = Buffer.from(`${opened.segment.header}\n`)
     this.blocks = placedBlocks(opened.pack)
   }
@@ -161,18 +163,6 @@ export class PackedFile implements PortFile {
     await this.opened.file.close()
   }
 
-  write(): Promise<number> {
-    return Promise.reject(readOnly())
-  }
-
-  sync(): Promise<void> {
-    return Promise.reject(readOnly())
-  }
-
-  chmod(): Promise<void> {
-    return Promise.reject(readOnly())
-  }
-
   private async findText(at: number): Promise<{ block: PlacedBlock; text: Buffer } | PortFile> {
     const { last } = this
     if (last && isIn(last.block, at)) return last
@@ -199,10 +189,6 @@ function findIn(blocks: readonly PlacedBlock[], at: number): PlacedBlock {
   const block = blocks[low]
   assert(block && isIn(block, at), 'an index whose segments are in its blocks')
   return block
-}
-
-function readOnly(): SessionError {
-  return new SessionError('STORAGE_FAILED', 'a segment that is packed is not written')
 }
 
 function isIn({ at, textSizeBytes }: PlacedBlock, wanted: number): boolean {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { fitting } from '../fitting.ts'
 import { parseJson } from '../json-text.ts'
 import { openLine, sealLine } from './sealed-line.ts'
 
@@ -50,11 +51,11 @@ export function sealFooter(footer: Footer): Buffer {
 
 /** `undefined` unless the line proves itself. */
 export function parseFooter(bytes: Buffer): Footer | undefined {
-  return footerSchema.safeParse(openLine('pack', bytes.toString().trimEnd())?.fields).data
+  return fitting(footerSchema, openLine('pack', bytes.toString().trimEnd())?.fields)
 }
 
 export function parseIndex(text: Buffer): PackIndex | undefined {
-  return indexSchema.safeParse(parseJson(text.toString())).data
+  return fitting(indexSchema, parseJson(text.toString()))
 }
 
 /** Bytes of a header line with its end. */

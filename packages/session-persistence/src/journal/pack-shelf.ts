@@ -1,57 +1,61 @@
 import { join } from 'node:path'
 import type { SessionError } from '@tidemark/session-core'
+import { unknownSession } from '../unknown-session.ts'
 import { corrupt } from './failure.ts'
 import { PackedFile, readPack, type BrokenPack, type Pack, type PlacedBlock } from './pack-file.ts'
 import type { PackedSegment } from './pack-index.ts'
-import { hasReason } from './port.ts'
+import { hasReason, type JournalPort } from './port.ts'
 import { openFile } from './private-file.ts'
 import { openRaw, type OpenedSegment, type SessionFolder } from './segment-file.ts'
 import { packsIn } from './segment-name.ts'
-
-/** What is known of the packs in a folder, by name, since it was last listed. */
-interface Shelf {
-  readonly packs: Map<string, Pack>
-  readonly broken: Map<string, BrokenPack>
-}
-
-/** Known as long as somebody works with the folder. */
-const shelves = new WeakMap<SessionFolder, Shelf>()
 
 export interface PackedSegmentIn {
   readonly pack: Pack
   readonly segment: PackedSegment
 }
 
-/** The names in a folder, and what its packs are. A pack is read once; what it holds does not change. */
+/** The names in a folder, and what its packs are. */
 export interface Listing {
   readonly names: readonly string[]
   readonly packs: readonly Pack[]
   readonly broken: readonly BrokenPack[]
 }
 
+/** A pack is read once. @throws SessionError `NOT_FOUND`. */
 export async function listPacked(folder: SessionFolder): Promise<Listing> {
-  const { port, path } = folder
-  const shelf = shelfOf(folder)
-  const names = await port.readdir(path)
+  const { packs, broken } = folder.memory
+  const names = await readNames(folder)
   const present = new Set(packsIn(names).map(({ name }) => name))
-  for (const name of shelf.packs.keys()) if (!present.has(name)) shelf.packs.delete(name)
-  shelf.broken.clear()
-  for (const name of present) if (!shelf.packs.has(name)) await take(folder, shelf, name)
-  return { names, packs: [...shelf.packs.values()], broken: [...shelf.broken.values()] }
+  for (const name of packs.keys()) if (!present.has(name)) packs.delete(name)
+  broken.clear()
+  for (const name of present) if (!packs.has(name)) await take(folder, name)
+  return { names, packs: [...packs.values()], broken: [...broken.values()] }
+}
+
+/** Forgets packs that were known, and whose name leads to another file by now. */
+export async function forgetReplaced({ port, path, memory }: SessionFolder): Promise<void> {
+  for (const pack of memory.packs.values()) {
+    if (!(await isSameFile(port, join(path, pack.name), pack))) memory.packs.delete(pack.name)
+  }
+}
+
+async function isSameFile(port: JournalPort, path: string, pack: Pack): Promise<boolean> {
+  try {
+    const { identity, sizeBytes } = await port.stat(path)
+    return identity === pack.identity && sizeBytes === pack.sizeBytes
+  } catch (error) {
+    if (!hasReason(error, 'ENOENT')) throw error
+    return false
+  }
 }
 
 /** Where a segment is packed, as far as the folder was listed. */
 export function findPacked(folder: SessionFolder, name: string): PackedSegmentIn | undefined {
-  for (const pack of shelves.get(folder)?.packs.values() ?? []) {
+  for (const pack of folder.memory.packs.values()) {
     const segment = pack.byName.get(name)
     if (segment) return { pack, segment }
   }
   return undefined
-}
-
-/** Forgets what is known: what keeps a folder for long need not keep that. */
-export function forgetPacks(folder: SessionFolder): void {
-  shelves.delete(folder)
 }
 
 /** A packed segment, to read; `undefined` when no pack that is known holds it, or not any more. */
@@ -59,7 +63,7 @@ export async function openPacked(folder: SessionFolder, name: string): Promise<O
   for (let found = findPacked(folder, name); found; found = findPacked(folder, name)) {
     const opened = await openIn(folder, found)
     if (opened) return opened
-    shelfOf(folder).packs.delete(found.pack.name)
+    folder.memory.packs.delete(found.pack.name)
   }
   return undefined
 }
@@ -87,19 +91,19 @@ async function openIn(
   return undefined // another pack holds it by now
 }
 
-function shelfOf(folder: SessionFolder): Shelf {
-  const known = shelves.get(folder)
-  if (known) return known
-  const shelf: Shelf = { packs: new Map(), broken: new Map() }
-  shelves.set(folder, shelf)
-  return shelf
+async function readNames({ port, path, id }: SessionFolder): Promise<readonly string[]> {
+  try {
+    return await port.readdir(path)
+  } catch (error) {
+    throw hasReason(error, 'ENOENT') ? unknownSession(id) : error
+  }
 }
 
-async function take({ port, path }: SessionFolder, shelf: Shelf, name: string): Promise<void> {
+async function take({ port, path, memory }: SessionFolder, name: string): Promise<void> {
   try {
     const found = await readPack(port, path, name)
-    if ('reason' in found) shelf.broken.set(name, found)
-    else shelf.packs.set(name, found)
+    if ('reason' in found) memory.broken.set(name, found)
+    else memory.packs.set(name, found)
   } catch (error) {
     if (!hasReason(error, 'ENOENT')) throw error // merged into another one meanwhile
   }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { SessionError, isSessionError } from '@tidemark/session-core'
 import { findChain } from './chain.ts'
+import { FolderMemory } from './folder-memory.ts'
 import { look, refuseReplaced, type OwnSegment } from './own-segment.ts'
 import { mayBeDue, planPack, sealedLinks, withoutPacks, type PackPlan } from './pack-plan.ts'
 import { holdingsOf, isDue, removableNames, writePack, type Holdings } from './packing.ts'
@@ -60,7 +61,7 @@ export class Packer {
       const { folder } = this.settled()
       const names = await folder.port.readdir(folder.path)
       if (!mayBeDue(names)) return
-      await this.pack({ ...folder }, isHurried)
+      await this.pack({ ...folder, memory: new FolderMemory() }, isHurried)
     } catch (error) {
       if (!isSessionError(error) && !isSystemFailure(error)) throw error // what is not packed now is packed later
     }

@@ -27,7 +27,7 @@ export async function writePack(
 ): Promise<boolean> {
   const { port, path, id } = folder
   const aside = join(path, `${passingPrefixes.building}${port.random(8)}`)
-  const file = await createFile(port, aside)
+  const { file } = await createFile(port, aside)
   let isOpen = true
   try {
     const writer = new PackWriter(port, file, onBlock)

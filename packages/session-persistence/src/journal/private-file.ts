@@ -8,12 +8,17 @@ const fileMode = 0o600
 const folderMode = 0o700
 const writableByOthers = 0o022
 
+export interface OpenedFile {
+  readonly file: PortFile
+  readonly stat: FileStat
+}
+
 /** A new file that only its owner can use, whatever the umask. */
-export async function createFile(port: JournalPort, path: string): Promise<PortFile> {
+export async function createFile(port: JournalPort, path: string): Promise<OpenedFile> {
   const file = await port.open(path, 'create')
   try {
-    if (port.hasModes) await insistOnMode(file, fileMode)
-    return file
+    const stat = await (port.hasModes ? insistOnMode(file, fileMode) : file.stat())
+    return { file, stat }
   } catch (error) {
     await file.close()
     throw error
@@ -26,7 +31,7 @@ export async function createFilled(
   path: string,
   fill: (file: PortFile) => Promise<void>,
 ): Promise<void> {
-  const file = await createFile(port, path)
+  const { file } = await createFile(port, path)
   try {
     try {
       await fill(file)
@@ -69,7 +74,7 @@ export async function findBytes(
 }
 
 /** A file to read. Anything but a plain file is refused. */
-export async function openFile(port: JournalPort, path: string): Promise<{ file: PortFile; stat: FileStat }> {
+export async function openFile(port: JournalPort, path: string): Promise<OpenedFile> {
   const file = await port.open(path, 'read')
   try {
     const stat = await file.stat()
@@ -138,13 +143,14 @@ export async function exists(port: JournalPort, path: string): Promise<boolean> 
   }
 }
 
-async function insistOnMode(target: Pick<PortFile, 'stat' | 'chmod'>, mode: number): Promise<void> {
-  if ((await target.stat()).mode === mode) return
+async function insistOnMode(target: Pick<PortFile, 'stat' | 'chmod'>, mode: number): Promise<FileStat> {
+  const before = await target.stat()
+  if (before.mode === mode) return before
   await target.chmod(mode) // a umask took more away than it should
-  const { mode: found } = await target.stat()
-  if (found === mode) return
+  const after = await target.stat()
+  if (after.mode === mode) return after
   throw new SessionError(
     'STORAGE_FAILED',
-    `this file system gives mode ${found.toString(8)} instead of ${mode.toString(8)}`,
+    `this file system gives mode ${after.mode.toString(8)} instead of ${mode.toString(8)}`,
   )
 }

@@ -23,7 +23,7 @@ export async function setAside(folder: SessionFolder, span: Span, epoch: number)
   const place = join(folder.path, quarantineName)
   await ensureFolder(folder.port, place)
   await refuseOpenFolder(folder.port, place, 'the folder of what was set aside')
-  const file = await createFile(folder.port, pathOf(folder, span, epoch))
+  const { file } = await createFile(folder.port, pathOf(folder, span, epoch))
   try {
     const digest = await copy(folder, span, file)
     await file.sync()

@@ -3,11 +3,14 @@ import type { ReadTo } from './chain-reader.ts'
 import type { Chain, Link } from './chain.ts'
 import { commitSizeBytesMax, parseCommit, type Commit } from './commit.ts'
 import type { PortFile } from './port.ts'
-import { openSegment, readPieces, readSpan, type SessionFolder } from './segment-file.ts'
+import { openSegment, readSpan, type SessionFolder } from './segment-file.ts'
 import { batchSizeBytesMax } from './size.ts'
 
 /** A span this short is read through rather than halved again. */
 const spanSizeBytesMax = 131_072
+
+/** Bytes that are looked through at once for a commit line. */
+const pieceSizeBytes = 65_536
 
 /** Line ends before a commit line: inside an event's text this cannot stand, since JSON escapes its quotes. */
 const lineStart = Buffer.from('\n{"commit":{')
@@ -43,10 +46,15 @@ async function seekSeq(
   seq: number,
 ): Promise<ReadTo | undefined> {
   const link = links.findLast(({ header }) => header.firstSeq <= seq)
-  const found = link && (await seekIn(folder, link, (file) => halve(file, link, seq)))
-  if (found === undefined || link !== links.at(-1)) return found
-  const last = await seekEnd(folder, links, { sizeBytes: 0 })
-  return last?.segment === found.segment && last.offset < found.offset ? last : found
+  if (link === undefined) return undefined
+  if (link.seal) {
+    const high = { offset: link.endBytes, tail: link.seal }
+    return seekIn(folder, link, (file) => approach(file, link, { seq, high }))
+  }
+  return seekIn(folder, link, async (file) => {
+    const high = await backFrom(file, link, 0)
+    return high.tail.seq < seq ? high : approach(file, link, { seq, high })
+  })
 }
 
 async function seekEnd(
@@ -81,15 +89,26 @@ async function seekIn(
   }
 }
 
-/** The last boundary that is found before the batch of a seq. */
-async function halve(file: PortFile, link: Link, seq: number): Promise<Boundary> {
+/**
+ * A boundary shortly before the batch of a seq. Events take about the same room all over a segment, so most of the way is
+ * made in one step; every other step halves what is left, whatever room they take.
+ */
+async function approach(
+  file: PortFile,
+  link: Link,
+  { seq, high: end }: { seq: number; high: Boundary },
+): Promise<Boundary> {
   let low: Boundary = link.start
-  let high = link.endBytes
-  while (high - low.offset > spanSizeBytesMax) {
-    const middle = low.offset + Math.floor((high - low.offset) / 2)
-    const found = await nextBoundary(file, link, { from: middle, to: high })
+  let high = end
+  for (let steps = 0; high.offset - low.offset > spanSizeBytesMax; steps++) {
+    const sizeBytes = high.offset - low.offset
+    const wayBytes = (sizeBytes * (seq - low.tail.seq)) / Math.max(1, high.tail.seq - low.tail.seq)
+    if (wayBytes < spanSizeBytesMax / 2) return low
+    const stepBytes = steps % 2 === 0 ? Math.min(wayBytes, sizeBytes) - spanSizeBytesMax / 4 : sizeBytes / 2
+    const from = low.offset + Math.floor(stepBytes)
+    const found = await nextBoundary(file, link, { from, to: high.offset })
     if (found && found.tail.seq < seq) low = found
-    else high = middle
+    else high = { offset: from, tail: found?.tail ?? high.tail }
   }
   return low
 }
@@ -118,7 +137,8 @@ async function nextBoundary(
   let rest: Buffer = Buffer.alloc(0)
   let offset = from
   const end = Math.min(to, from + batchSizeBytesMax + commitSizeBytesMax)
-  for await (const piece of readPieces(file, from, end)) {
+  for (let next = from; next < end; next += pieceSizeBytes) {
+    const piece = await readSpan(file, next, Math.min(end, next + pieceSizeBytes))
     const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece])
     for (let at = bytes.indexOf(lineStart); at !== -1; at = bytes.indexOf(lineStart, at + 1)) {
       const lf = bytes.indexOf(10, at + 1)

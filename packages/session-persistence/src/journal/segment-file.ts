@@ -1,19 +1,21 @@
 import { join } from 'node:path'
 import { isSessionError } from '@tidemark/session-core'
 import { corrupt } from './failure.ts'
-import type { KnownChains } from './known-chains.ts'
+import type { FolderMemory } from './folder-memory.ts'
 import { listPacked, openPacked } from './pack-shelf.ts'
 import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
 import { openFile } from './private-file.ts'
 export { readPieces, readSpan } from './span.ts'
 
 /** Where the files of one session are. */
-export interface SessionFolder {
+export interface FolderPlace {
   readonly port: JournalPort
   readonly id: string
   readonly path: string
-  /** What its storage knows of it. */
-  readonly chains?: KnownChains
+}
+
+export interface SessionFolder extends FolderPlace {
+  readonly memory: FolderMemory
 }
 
 export interface OpenedSegment {

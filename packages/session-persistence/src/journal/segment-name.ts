@@ -12,7 +12,20 @@ export function segmentName(epoch: number, rotation = 0): SegmentName {
   return { kind: 'segment', name, epoch, rotation }
 }
 
+/** A folder is listed again and again, so its names are remembered. */
+const known = new Map<string, JournalName>()
+const knownMax = 1_024
+
 export function parseName(name: string): JournalName {
+  const before = known.get(name)
+  if (before) return before
+  if (known.size >= knownMax) known.clear()
+  const parsed = parse(name)
+  known.set(name, parsed)
+  return parsed
+}
+
+function parse(name: string): JournalName {
   const segment = /^(\d{6,15})-(\d{3,9})\.jsonl$/.exec(name)
   if (segment) {
     const parsed = segmentName(Number(segment[1]), Number(segment[2]))

@@ -1,7 +1,7 @@
 import { SessionError } from '@tidemark/session-core'
 import { corrupt, type Unfit } from './failure.ts'
 import { proofOf, rotationOf, type Head } from './head.ts'
-import { firstToOf, parseHeader, type SegmentHeader } from './header.ts'
+import { firstToOf, type SegmentHeader } from './header.ts'
 import { findPacked } from './pack-shelf.ts'
 import type { PortFile } from './port.ts'
 import { judgeEnd, judgeHeader, startSizeBytesMax, type HeaderVerdict, type WholeEnd } from './recover.ts'
@@ -45,7 +45,7 @@ export async function readStart(
   const { file, stat } = await openSegment(folder, name.name)
   try {
     const { sizeBytes } = stat
-    const found = await readHeaderLine(file, sizeBytes, isBegunBy(head, name))
+    const { front, verdict: found } = await readHeaderLine(file, sizeBytes, isBegunBy(head, name))
     if (found.kind === 'void') return { ...found, sizeBytes }
     if (found.kind === 'unfit')
       throw corrupt(folder.id, { segment: name.name, reason: found.reason, offset: 0, line: 1, rule: 'R8' })
@@ -54,7 +54,7 @@ export async function readStart(
     const begun = { kind: 'begun', opened, sizeBytes } as const
     // A first segment was durable before its folder got its name.
     if (opened.header.predecessor === undefined) return begun
-    return (await readFirstBatch(folder, { file, name, opened, sizeBytes, head })) ?? begun
+    return (await readFirstBatch(folder, { file, front, name, opened, sizeBytes, head })) ?? begun
   } finally {
     await file.close()
   }
@@ -70,7 +70,7 @@ export async function readSealed(
   const { file, stat } = await openSegment(folder, name.name)
   try {
     const { sizeBytes } = stat
-    const found = await readHeaderLine(file, sizeBytes, false)
+    const { verdict: found } = await readHeaderLine(file, sizeBytes, false)
     if (found.kind === 'header') return { opened: open(folder, name, Buffer.from(found.line)), sizeBytes }
     const reason = `is sealed, but ${found.reason}`
     throw corrupt(folder.id, { segment: name.name, reason, offset: 0, line: 1, rule: 'R1' })
@@ -86,8 +86,9 @@ export async function findHeaderIn(
 ): Promise<{ header: SegmentHeader; sum: string } | undefined> {
   const { file, stat } = await openSegment(folder, name.name)
   try {
-    const found = await readHeaderLine(file, stat.sizeBytes, false)
-    const parsed = found.kind === 'header' ? parseHeader(Buffer.from(found.line).toString()) : undefined
+    const { verdict: found } = await readHeaderLine(file, stat.sizeBytes, false)
+    const parsed =
+      found.kind === 'header' ? folder.memory.parseHeader(Buffer.from(found.line).toString()) : undefined
     return parsed?.kind === 'header' ? parsed : undefined
   } finally {
     await file.close()
@@ -116,18 +117,25 @@ export async function isEmptyClaim(folder: SessionFolder, name: SegmentName): Pr
   return header.predecessor !== undefined && scan.isClean
 }
 
-async function readHeaderLine(file: PortFile, sizeBytes: number, hasHead: boolean): Promise<HeaderVerdict> {
+interface Front {
+  readonly verdict: HeaderVerdict
+  /** The bytes that were read for it. */
+  readonly front: Buffer
+}
+
+async function readHeaderLine(file: PortFile, sizeBytes: number, hasHead: boolean): Promise<Front> {
   let bytes = await readSpan(file, 0, Math.min(sizeBytes, frontSizeBytes))
   if (!bytes.includes(10)) bytes = await readSpan(file, 0, Math.min(sizeBytes, headerSizeBytesMax))
   const lf = bytes.indexOf(10)
   const hole = bytes.indexOf(0)
   const hasHole = hole !== -1 && (lf === -1 || hole < lf)
   if (hasHole && sizeBytes <= startSizeBytesMax) bytes = await readSpan(file, 0, sizeBytes)
-  return judgeHeader(bytes, sizeBytes, hasHead)
+  return { verdict: judgeHeader(bytes, sizeBytes, hasHead), front: bytes }
 }
 
 interface Begun {
   readonly file: PortFile
+  readonly front: Buffer
   readonly name: SegmentName
   readonly opened: OpenedHeader
   readonly sizeBytes: number
@@ -138,7 +146,7 @@ interface Begun {
 async function readFirstBatch(folder: SessionFolder, begun: Begun): Promise<SegmentStart | undefined> {
   const { file, name, opened, sizeBytes, head } = begun
   const { header, start } = opened
-  if (await hasWholeBatch(file, opened, sizeBytes)) return undefined
+  if (await hasWholeBatch(begun)) return undefined
   const { salt, epoch, rotation } = header
   const tail = await readTail(file, { from: start.offset, to: sizeBytes }, { salt, epoch })
   const end: WholeEnd = { seq: start.tail.seq, epoch, rotation, firstTo: firstToOf(header) }
@@ -155,13 +163,12 @@ function isBegunBy(head: Head | undefined, { rotation }: SegmentName): boolean {
   return head !== undefined && rotationOf(head) >= rotation
 }
 
-async function hasWholeBatch(
-  file: PortFile,
-  { header, start }: OpenedHeader,
-  sizeBytes: number,
-): Promise<boolean> {
+async function hasWholeBatch({ file, front, opened, sizeBytes }: Begun): Promise<boolean> {
+  const { header, start } = opened
   const scan = new SegmentScan(header, start)
-  for await (const piece of readPieces(file, start.offset, sizeBytes)) {
+  const known = front.subarray(start.offset)
+  for (const found of scan.push(known)) return found.kind === 'batch'
+  for await (const piece of readPieces(file, start.offset + known.length, sizeBytes)) {
     for (const found of scan.push(piece)) return found.kind === 'batch'
   }
   return false
@@ -173,8 +180,8 @@ function refuseOthers({ id }: SessionFolder, { name: segment }: SegmentName, { h
   throw corrupt(id, { segment, reason: 'belongs to another session', offset: 0, line: 1, rule: 'R8' })
 }
 
-function open({ id }: SessionFolder, name: SegmentName, line: Buffer): OpenedHeader {
-  const parsed = parseHeader(line.toString())
+function open({ id, memory }: SessionFolder, name: SegmentName, line: Buffer): OpenedHeader {
+  const parsed = memory.parseHeader(line.toString())
   const unfit = (reason: string): Unfit => ({ segment: name.name, reason, offset: 0, line: 1, rule: 'R8' })
   switch (parsed.kind) {
     case 'newer': {

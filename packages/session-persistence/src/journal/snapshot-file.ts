@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { SessionError } from '@tidemark/session-core'
 import { z } from 'zod'
+import { fitting } from '../fitting.ts'
 import { encodePieces, parseMessagePack } from '../msgpack.ts'
 import type { Snapshot, Tail } from '../storage.ts'
 import { createWhole, openFile } from './private-file.ts'
@@ -108,9 +109,9 @@ function seal({ epoch, at: { seq, digest }, place, content }: StoredSnapshot): B
 }
 
 function open(bytes: Buffer): StoredSnapshot | undefined {
-  const parsed = schema.safeParse(parseMessagePack(bytes))
-  if (!parsed.success) return undefined
-  const { sum, content, ...envelope } = parsed.data
+  const parsed = fitting(schema, parseMessagePack(bytes))
+  if (parsed === undefined) return undefined
+  const { sum, content, ...envelope } = parsed
   if (sumOf(envelope, content) !== sum) return undefined
   const { epoch, seq, digest, segment, offset } = envelope
   const place = segment !== undefined && offset !== undefined ? { segment, offset } : undefined

@@ -28,6 +28,8 @@ type Unsupported = typeof unsupported
 
 export interface SocketLocksOptions {
   readonly platform: NodeJS.Platform
+  /** Whether anything stands at a path. @throws what the system refuses. */
+  readonly isThere: (path: string) => boolean
   /** Runs work with a short path that leads into a folder, `undefined` where there is none. */
   readonly throughDescriptor: <T>(folder: string, work: (path?: string) => Promise<T>) => Promise<T>
 }
@@ -50,10 +52,16 @@ export class SocketLocks implements LockPort {
   /** @throws what this process is short of: it cannot tell then. */
   async ask(address: LockAddress): Promise<LockAnswer> {
     try {
-      return await this.at(address, askAt)
+      // Most holders are gone, and so is their name.
+      return this.isGone(address) ? { kind: 'free' } : await this.at(address, askAt)
     } catch (error) {
       return answerOf(error)
     }
+  }
+
+  private isGone(address: LockAddress): boolean {
+    const { platform, isThere } = this.options
+    return address.kind === 'folder' && platform !== 'win32' && !isThere(join(address.path, address.name))
   }
 
   /** Runs work with what the system knows an address by. */

@@ -9,8 +9,7 @@ export async function* readPieces(file: PortFile, from: number, to: number): Asy
   for (let offset = from; offset < to;) {
     const piece = Buffer.allocUnsafe(Math.min(pieceSizeBytes, to - offset))
     const countBytes = await file.read(piece, offset)
-    if (countBytes === 0)
-      throw new SessionError('STORAGE_FAILED', `a segment shrank to ${offset} bytes while it was read`)
+    if (countBytes === 0) throw shrank(offset)
     yield piece.subarray(0, countBytes)
     offset += countBytes
   }
@@ -18,7 +17,16 @@ export async function* readPieces(file: PortFile, from: number, to: number): Asy
 
 /** The bytes between two offsets at once: for what is known to be bounded. */
 export async function readSpan(file: PortFile, from: number, to: number): Promise<Buffer> {
-  const pieces: Buffer[] = []
-  for await (const piece of readPieces(file, from, to)) pieces.push(piece)
-  return Buffer.concat(pieces)
+  const bytes = Buffer.allocUnsafe(Math.max(0, to - from))
+  for (let countBytes = 0; countBytes < bytes.length;) {
+    const into = bytes.subarray(countBytes, countBytes + pieceSizeBytes)
+    const read = await file.read(into, from + countBytes)
+    if (read === 0) throw shrank(from + countBytes)
+    countBytes += read
+  }
+  return bytes
+}
+
+function shrank(offset: number): SessionError {
+  return new SessionError('STORAGE_FAILED', `a segment shrank to ${offset} bytes while it was read`)
 }

@@ -7,9 +7,10 @@ import { batchesOf, bearSession, type Birth } from './birth.ts'
 import { sessionIn } from './chain.ts'
 import { claimSession, type ClaimTerms } from './claim.ts'
 import { failure, guarded } from './failure.ts'
+import { FolderMemory } from './folder-memory.ts'
 import { followLog } from './follow.ts'
 import { folderName } from './folder-name.ts'
-import { KnownChains } from './known-chains.ts'
+import { Recent } from './recent.ts'
 import { journalCapabilities, type Durability, type JournalLease, type LeaseTerms } from './lease.ts'
 import { inherit } from './inheritance.ts'
 import { IndexWriter } from './index-writer.ts'
@@ -56,14 +57,16 @@ export class JournalStorage implements seam.SessionStorage {
     this.refuseClosed()
     return (await this.find(id)).folder
   })
-  private readonly chains: KnownChains
+  private readonly memories: Recent<FolderMemory>
+  private readonly stores: Recent<Store>
   private isSettled = false
   private isClosed = false
 
   constructor(private readonly options: JournalOptions) {
     this.root = resolve(options.root)
     this.port = options.port
-    this.chains = new KnownChains(options.port)
+    this.memories = new Recent(options.port)
+    this.stores = new Recent(options.port)
   }
 
   create(session: SessionHeader, { claim, seed = [] }: seam.CreateTerms): Promise<seam.Lease> {
@@ -84,10 +87,11 @@ export class JournalStorage implements seam.SessionStorage {
   read(id: string, terms: seam.ReadTerms = {}): Promise<seam.StoredLog> {
     return this.perform('reading a session', id, async () => {
       const { folder, secret } = await this.find(id)
-      const header = sessionIn(await findChainThrough(folder, terms), id)
+      const found = await findChainThrough(folder, terms)
       let rest: seam.Rest | undefined
-      const onRest = (found: seam.Rest): void => void (rest = found)
-      return { header, batches: storedBatches(folder, { ...terms, secret, onRest }), rest: () => rest }
+      const onRest = (told: seam.Rest): void => void (rest = told)
+      const batches = storedBatches(folder, { ...terms, found, secret, onRest })
+      return { header: sessionIn(found, id), batches, rest: () => rest }
     })
   }
 
@@ -131,7 +135,7 @@ export class JournalStorage implements seam.SessionStorage {
   verify(id: string): Promise<seam.Verdict> {
     return this.perform('verifying a session', id, async () => {
       const { folder, secret } = await this.find(id)
-      this.chains.forget(folder.path) // it reads everything
+      folder.memory.forget() // it reads everything
       return verifySession(folder, secret)
     })
   }
@@ -177,8 +181,7 @@ export class JournalStorage implements seam.SessionStorage {
     const found = await this.find(id)
     if (!(await exists(this.port, found.folder.path))) throw unknownSession(id)
     await this.refuseNetwork(found.sessionsPath)
-    await this.settle(found)
-    await this.port.syncFolder(found.sessionsPath)
+    await Promise.all([this.settle(found), this.port.syncFolder(found.sessionsPath)])
     return found
   }
 
@@ -208,10 +211,12 @@ export class JournalStorage implements seam.SessionStorage {
   }
 
   private async find(id: string): Promise<Store & { readonly folder: SessionFolder }> {
-    const store = await findStore(this.port, this.root)
+    const store = this.stores.find(this.root) ?? (await findStore(this.port, this.root))
     if (store === undefined) throw unknownSession(id)
+    if (this.stores.find(this.root) === undefined) this.stores.keep(this.root, store)
     const path = join(store.sessionsPath, folderName(id))
-    return { ...store, folder: { port: store.port, id, path, chains: this.chains } }
+    const memory = this.memories.keep(path, this.memories.find(path) ?? new FolderMemory())
+    return { ...store, folder: { port: store.port, id, path, memory } }
   }
 
   private async perform<T>(what: string, id: string, work: () => Promise<T>): Promise<T> {

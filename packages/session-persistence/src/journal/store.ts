@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import { SessionError } from '@tidemark/session-core'
 import { z } from 'zod'
+import { fitting } from '../fitting.ts'
 import { corrupt } from './failure.ts'
 import { formatVersion } from './header.ts'
 import { passingPrefixes } from './folder-name.ts'
@@ -60,6 +61,7 @@ export async function openStore(port: JournalPort, root: string): Promise<Store>
   await ensureFolder(port, root)
   const path = await port.realpath(root)
   await refuseOpenFolder(port, path)
+  await settleAbove(port, path)
   await createStoreFile(port, path)
   const store = await findStore(port, path)
   if (store === undefined)
@@ -73,22 +75,24 @@ async function readSecret(port: JournalPort, root: string): Promise<string | und
   const bytes = await findBytes(port, join(root, fileName), fileSizeBytesMax)
   if (bytes === undefined) return undefined
   const fields = openLine('store', bytes.toString().replace(/\n$/, ''))?.fields
-  const version = anyFormat.safeParse(fields)
-  if (version.success && version.data.format > formatVersion)
-    throw unsupported(`format ${version.data.format}`)
-  const parsed = schema.safeParse(fields)
-  if (!parsed.success) throw corrupt('store', { segment: fileName, reason: 'does not prove itself' })
-  if (parsed.data.lock !== lockProtocol) throw unsupported(`lock protocol ${parsed.data.lock}`)
-  return parsed.data.secret
+  const format = fitting(anyFormat, fields)?.format ?? 0
+  if (format > formatVersion) throw unsupported(`format ${format}`)
+  const parsed = fitting(schema, fields)
+  if (parsed === undefined) throw corrupt('store', { segment: fileName, reason: 'does not prove itself' })
+  if (parsed.lock !== lockProtocol) throw unsupported(`lock protocol ${parsed.lock}`)
+  return parsed.secret
+}
+
+/** Makes the names in a store durable: whoever created them may have died before. */
+export async function settleStore({ port, sessionsPath }: Store): Promise<void> {
+  await port.syncFolder(dirname(sessionsPath))
 }
 
 /**
- * Makes the names durable that lead to the store: whoever created them may have died before. Folders that were there
- * before the store may not be ours to sync, and need not be.
+ * Makes the names durable that lead to a root, before there is a store in it. Folders that were there before may not be
+ * ours to sync, and need not be.
  */
-export async function settleStore({ port, sessionsPath }: Store): Promise<void> {
-  const root = dirname(sessionsPath)
-  await port.syncFolder(root)
+async function settleAbove(port: JournalPort, root: string): Promise<void> {
   for (let path = root; path !== dirname(path); path = dirname(path)) {
     try {
       await port.syncFolder(dirname(path))

@@ -1,12 +1,14 @@
 import { assert } from '@tidemark/session-core'
 import type { ReadTerms, Rest, StoredBatch } from '../storage.ts'
 import type { LogBatch } from './chain-reader.ts'
+import type { Chain } from './chain.ts'
 import { failure } from './failure.ts'
 import { isLiving } from './living.ts'
 import { readLog, type LogEnd } from './log-reader.ts'
 import type { SessionFolder } from './segment-file.ts'
 
 export interface StoredBatchesTerms extends ReadTerms {
+  readonly found: Chain
   readonly secret: string
   /** Told once what follows the last batch, if anything does. */
   readonly onRest: (rest: Rest) => void
@@ -15,10 +17,10 @@ export interface StoredBatchesTerms extends ReadTerms {
 /** A log as a storage gives it out. */
 export async function* storedBatches(
   folder: SessionFolder,
-  { from = 0, through, receipt, secret, onRest }: StoredBatchesTerms,
+  { from = 0, through, receipt, found, secret, onRest }: StoredBatchesTerms,
 ): AsyncGenerator<StoredBatch, void> {
   const start = from > 0 ? ({ kind: 'seq', seq: from } as const) : undefined
-  const log = readLog(folder, { through, receipt, start })
+  const log = readLog(folder, { through, receipt, found, start })
   try {
     let step = await log.next()
     const isEmpty = step.done
@@ -35,12 +37,13 @@ export async function* storedBatches(
 }
 
 function give(
-  { epoch, writer, events, end, isDurable }: LogBatch,
+  { epoch, writer, events, start, end, isDurable }: LogBatch,
   { from, through = Infinity }: { from: number; through: number | undefined },
 ): StoredBatch {
   const isWhole = (events[0]?.seq ?? from) >= from && end.tail.seq <= through
   const wanted = isWhole ? events : events.filter(({ seq }) => seq >= from && seq <= through)
-  return { epoch, writer, events: wanted, tail: end.tail, isDurable }
+  const sizeBytes = end.offset - start.offset
+  return { epoch, writer, events: wanted, tail: end.tail, isDurable, sizeBytes }
 }
 
 /** A session that has a header and no batch is there, and empty. */

@@ -3,6 +3,7 @@ import { isSessionError } from '@tidemark/session-core'
 import { placeOf, selectPage, type Placed, type SessionSummary, type SummaryPage } from '../summary.ts'
 import { listNames } from './listing.ts'
 import { failure } from './failure.ts'
+import { FolderMemory } from './folder-memory.ts'
 import { folderName, idIn, passingPrefixes } from './folder-name.ts'
 import { findImprint, isSameImprint } from './imprint.ts'
 import { summarizeLog, type Seen, type SummaryTerms } from './log-summary.ts'
@@ -95,7 +96,8 @@ export class Survey {
       findLine,
     }: { readonly line?: SummaryLine | undefined; readonly findLine: SummaryTerms['findLine'] },
   ): Promise<Seen | undefined> {
-    const folder = { port, path: join(sessionsPath, name), id: idIn(name) ?? name }
+    const path = join(sessionsPath, name)
+    const folder = { port, path, id: idIn(name) ?? name, memory: new FolderMemory() }
     let id = folder.id
     try {
       const known = this.known.get(name)

@@ -22,8 +22,6 @@ export async function readTail(
   return { sizeBytes: to - from, bytes: Buffer.concat(kept), commits: sieve.found }
 }
 
-const start = Buffer.from('{"commit":{')
-
 const noCommits: FoundCommits = {
   count: 0,
   durableMax: -1,
@@ -31,6 +29,11 @@ const noCommits: FoundCommits = {
   toMax: -1,
   hasOtherEpoch: false,
 }
+
+/** Where nothing follows. */
+export const noTail: Tail = { sizeBytes: 0, bytes: Buffer.alloc(0), commits: noCommits }
+
+const start = Buffer.from('{"commit":{')
 
 /**
  * Finds the commit lines in bytes that may be damaged: at every `{"commit":{`, since damage can swallow a line end.

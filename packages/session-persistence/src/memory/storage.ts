@@ -122,7 +122,8 @@ async function* decoded(
   for (const { epoch, writer, texts, tail } of batches) {
     const events = texts.map(decodeEvent).filter(({ seq }) => seq >= from && seq <= through)
     // What it acknowledges it holds: there is no medium that could have less.
-    yield { epoch, writer, events, tail, isDurable: true }
+    const sizeBytes = texts.reduce((sum, text) => sum + text.length, 0)
+    yield { epoch, writer, events, tail, isDurable: true, sizeBytes }
   }
 }
 
