@@ -1,4 +1,9 @@
-import { provePlanted, testCampaign, type PlantedFault } from '@tidemark/session-persistence/testkit'
+import {
+  provePlanted,
+  testCampaign,
+  type PlantedFault,
+  type Subject,
+} from '@tidemark/session-persistence/testkit'
 import { afterAll, describe, vi } from 'vitest'
 import type * as Heads from '../../../packages/session-persistence/src/journal/head.ts'
 import type * as Reading from '../../../packages/session-persistence/src/journal/log-reader.ts'
@@ -6,7 +11,7 @@ import type * as Looking from '../../../packages/session-persistence/src/journal
 import type * as Rule from '../../../packages/session-persistence/src/journal/recover.ts'
 import type * as Starting from '../../../packages/session-persistence/src/journal/segment-start.ts'
 import type * as Succeeding from '../../../packages/session-persistence/src/journal/succession.ts'
-import { journalWith } from './journal-subject.ts'
+import { journalWith, type Durability } from './journal-subject.ts'
 
 const source = '../../../packages/session-persistence/src/journal'
 
@@ -94,6 +99,19 @@ const faults: readonly SourceFault[] = [
   },
 ]
 
+/** Of what shows in a few states of ten thousand, one short campaign may try none. */
+const seeds = [2, 3, 5] as const
+
+async function proveSoon(subject: Subject, fault: PlantedFault, durability: Durability) {
+  const [first, ...others] = seeds
+  let result = await provePlanted(subject, fault, { durability, seed: first })
+  for (const seed of others) {
+    if (result.findings.every(({ problem }) => problem.kind !== 'unnoticed')) break
+    result = await provePlanted(subject, fault, { durability, seed })
+  }
+  return result
+}
+
 describe.each(['lazy', 'strict'] as const)(
   'a decision that the %s journal takes wrongly is found',
   (durability) => {
@@ -106,7 +124,7 @@ describe.each(['lazy', 'strict'] as const)(
         mock()
         const { journalWith: withFault } = await import('./journal-subject.ts')
         const planted = withFault(durability)
-        return provePlanted(sound, { name, campaign, plant: () => planted }, { durability, seed: 2 })
+        return proveSoon(sound, { name, campaign, plant: () => planted }, durability)
       })
     }
   },
