@@ -5,8 +5,17 @@ import { Shelf, isUnreachable, type Project } from './project.ts'
 type Installed = { bare: Project; cordis: Project; deepseek: Project }
 
 const consumer = new URL('./consumer.ts', import.meta.url)
+const wrongOption = `
+// @ts-expect-error no such option
+export const wrong = (model: LanguageModel) => aiSdkSummarizer({ model, maxTries: 3 })
+`
 const setUpMsMax = 300_000
 const compileMsMax = 180_000
+
+async function examplesOf(path: string): Promise<string[]> {
+  const readme = await readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
+  return [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = '']) => text)
+}
 
 describe('the packed packages', () => {
   let shelf: Shelf | undefined
@@ -53,10 +62,21 @@ describe('the packed packages', () => {
     'compile in a plugin for cordis, and in the examples of the README as they stand there',
     async (context) => {
       const { cordis } = projectsOr(context)
-      const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-      const examples = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = '']) => text)
+      const examples = await examplesOf('README.md')
       expect(examples).toHaveLength(2)
       expect(await cordis.typeCheck(await readFile(consumer, 'utf8'), ...examples)).toBe('')
+    },
+    compileMsMax,
+  )
+
+  it(
+    'compile in the example of the summarizer, and refuse an option that it does not have',
+    async (context) => {
+      const { cordis } = projectsOr(context)
+      const examples = await examplesOf('packages/summarizer-ai-sdk/README.md')
+      expect(examples).toHaveLength(1)
+      // The declarations of the SDK itself do not hold under our strictest settings.
+      expect(await cordis.typeCheckBesideForeign(`${examples[0]}\n${wrongOption}`)).toBe('')
     },
     compileMsMax,
   )

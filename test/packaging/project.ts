@@ -85,7 +85,16 @@ export class Project {
   }
 
   /** What our compiler says of sources there; nothing, when it is content. */
-  async typeCheck(...texts: readonly string[]): Promise<string> {
+  typeCheck(...texts: readonly string[]): Promise<string> {
+    return this.compile(texts, false)
+  }
+
+  /** The same, but for what declaration files say of each other. */
+  typeCheckBesideForeign(...texts: readonly string[]): Promise<string> {
+    return this.compile(texts, true)
+  }
+
+  private async compile(texts: readonly string[], skipLibCheck: boolean): Promise<string> {
     const compilerOptions = {
       target: 'ES2023',
       // The web's `console` and `AbortSignal`: a user need not have Node's types.
@@ -95,7 +104,7 @@ export class Project {
       strict: true,
       exactOptionalPropertyTypes: true,
       noEmit: true,
-      skipLibCheck: false,
+      skipLibCheck,
     }
     const files = texts.map((_, index) => `consumer-${index}.ts`)
     for (const [index, text] of texts.entries()) await writeFile(join(this.cwd, `consumer-${index}.ts`), text)

@@ -411,7 +411,7 @@ describe('the call', () => {
 
   it('takes the name of a model, which the default provider knows', async () => {
     const model = modelOf([...text('fine'), finish()])
-    globalThis.AI_SDK_DEFAULT_PROVIDER = new MockProviderV3({ languageModels: { 'near/by': model } })
+    globalThis.AI_SDK_DEFAULT_PROVIDER = new MockProviderV3({ languageModels: { 'near/by': model } }) as never
     try {
       const summarizer = aiSdkSummarizer({ model: 'near/by' })
       expect(summarizer.name).toBe('ai-sdk:near/by')
