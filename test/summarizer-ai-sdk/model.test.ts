@@ -85,14 +85,22 @@ describe('an answer', () => {
   it.each<[what: string, part: () => StreamPart]>([
     ['thinking', () => ({ type: 'reasoning-delta', id: 'r', delta: 'x'.repeat(65_536) })],
     ['nothing at all', () => ({ type: 'text-delta', id: 't', delta: '' })],
-  ])('that is endless %s is too large', async (_, part) => {
+  ])('that is endless %s is too large, and its stream is cancelled', async (_, part) => {
+    let given = 0
+    let isCancelled = false
     function* endless(): Generator<StreamPart> {
-      yield { type: 'reasoning-start', id: 'r' }
-      yield { type: 'text-start', id: 't' }
-      for (;;) yield part()
+      try {
+        yield { type: 'reasoning-start', id: 'r' }
+        yield { type: 'text-start', id: 't' }
+        for (; ; given++) yield part()
+      } finally {
+        isCancelled = true
+      }
     }
     const { summarize } = aiSdkSummarizer({ model: modelOf(endless()) })
     expect(await refusalOf(Promise.resolve(summarize(requestOf())))).toMatchObject({ reason: 'too-large' })
+    await vi.waitFor(() => expect(isCancelled).toBe(true))
+    expect(given).toBeLessThanOrEqual(65_536)
   })
 
   it.each<[what: string, code: string, reason: string, parts: StreamPart[]]>([

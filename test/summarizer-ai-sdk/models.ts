@@ -33,6 +33,7 @@ export function streamOf(parts: Iterable<StreamPart>): Streamed {
         if (done) controller.close()
         else controller.enqueue(value)
       },
+      cancel: () => void iterator.return?.(),
     },
     { highWaterMark: 0 },
   )

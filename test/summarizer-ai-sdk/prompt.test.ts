@@ -4,6 +4,7 @@ import { aiSdkSummarizer, type AiSdkSummarizerOptions } from '@tidemark/summariz
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { boundaryFor } from '../../packages/summarizer-ai-sdk/src/prompt/boundary.ts'
+import { quote, quotedSizeBytes } from '../../packages/summarizer-ai-sdk/src/prompt/quote.ts'
 import { finish, modelOf, promptsOf, text } from './models.ts'
 import { answered, requestOf, said } from './requests.ts'
 
@@ -164,6 +165,17 @@ describe('the transcript', () => {
   })
 })
 
+describe('a character', () => {
+  it('is counted with the bytes that it is written in, each of them', () => {
+    const wrong: number[] = []
+    for (let codePoint = 0; codePoint <= 0x10ffff; codePoint++) {
+      const written = quote(String.fromCodePoint(codePoint))
+      if (Buffer.byteLength(written) - 2 !== quotedSizeBytes(codePoint)) wrong.push(codePoint)
+    }
+    expect(wrong).toEqual([])
+  })
+})
+
 describe('the word around it', () => {
   it('is looked for in the text, and changed as long as it occurs there', () => {
     const digests = ['first', 'second', 'third']
@@ -209,6 +221,14 @@ describe('a transcript that is too long', () => {
     )
     expect(mark).toBeGreaterThan(40)
     expect(positions.length - mark).toBeGreaterThan(40)
+  })
+
+  it('is within its bound with the mark in it, however much of the room was used', async () => {
+    for (let length = 200; length < 300; length++) {
+      const messages = Array.from({ length: 100 }, () => said('x'.repeat(length)))
+      const lines = await linesOf(messages, inputSizeBytesMax)
+      expect(lines.filter((line) => 'leftOutMessages' in line)).toHaveLength(1)
+    }
   })
 
   it('is whole as long as it fits, though it be one text', async () => {
