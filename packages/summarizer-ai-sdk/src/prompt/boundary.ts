@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-export function digestOf(text: string): string {
+function digestOf(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex').slice(0, 32)
 }
 
