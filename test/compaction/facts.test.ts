@@ -14,7 +14,8 @@ describe('pinned facts', () => {
     const session = sessionOf(ctx, 1)
     const fact = ctx.compaction.pin(session, { key: 'rule', text: rule, sourceSeq: 1, by: 'the operator' })
     const digest = createHash('sha256').update(rule).digest('hex')
-    expect(fact).toEqual({ key: 'rule', text: rule, digest, sourceSeq: 1, by: 'the operator', seq: 4 })
+    const by = 'the operator'
+    expect(fact).toEqual({ key: 'rule', text: rule, digest, sourceSeq: 1, by, seq: 4, from: 'pin' })
     expect(ctx.compaction.facts(session)).toEqual([fact])
     expect(factsSeen(session)).toEqual([rule])
     expect(session.messages().at(-1)).toMatchObject({ role: 'user', seq: 4 })

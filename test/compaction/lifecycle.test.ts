@@ -94,7 +94,7 @@ describe('the life of a compaction', () => {
     const short = sessionOf(ctx, 4)
     for (const session of [empty, short]) {
       const length = session.log.length
-      expect(await ctx.compaction.compact(session)).toEqual({ outcome: 'nothing' })
+      expect(await ctx.compaction.compact(session)).toEqual({ outcome: 'nothing', reason: 'too-short' })
       expect(session.log.length).toBe(length)
     }
   })
@@ -124,7 +124,7 @@ describe('the life of a compaction', () => {
     const session = sessionOf(ctx, 10)
     expect(await ctx.compaction.compact(session)).toMatchObject({ outcome: 'applied' })
     const length = session.log.length
-    expect(await ctx.compaction.compact(session)).toEqual({ outcome: 'nothing' })
+    expect(await ctx.compaction.compact(session)).toEqual({ outcome: 'nothing', reason: 'unchanged' })
     expect(session.log.length).toBe(length)
     session.append('user/message', { parts: [{ type: 'text', text: 'one more', author: 'human' }] })
     const second = await ctx.compaction.compact(session)

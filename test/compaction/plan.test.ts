@@ -30,7 +30,10 @@ describe('the default range', () => {
     expect(ctx.compaction.plan(session)).toMatchObject({ kind: 'replace', range: { from: 0, through: 6 } })
     const wide = ctx.compaction.plan(session, { retainMessages: 0 })
     expect(wide).toMatchObject({ range: { from: 0, through: 9 } })
-    expect(ctx.compaction.plan(session, { retainMessages: 10 })).toEqual({ kind: 'nothing' })
+    expect(ctx.compaction.plan(session, { retainMessages: 10 })).toEqual({
+      kind: 'nothing',
+      reason: 'too-short',
+    })
     expect(session.log.length).toBe(10)
     for (const retainMessages of [-1, 1.5, NaN]) {
       expect(await codeOf(() => ctx.compaction.plan(session, { retainMessages }))).toBe('INVALID_SEQ')
@@ -212,6 +215,7 @@ describe('a range of the caller', () => {
     const session = sessionOf(ctx, 10)
     expect(await ctx.compaction.compact(session, { range: { from: 3, through: 4 } })).toEqual({
       outcome: 'nothing',
+      reason: 'unchanged',
     })
     expect(session.log.length).toBe(40)
   })

@@ -1,20 +1,28 @@
-import { SessionError, type Session, type SessionView, type Sessions } from '@tidemark/session-core'
+import {
+  SessionError,
+  type Projection,
+  type SessionView,
+  type Session,
+  type Sessions,
+} from '@tidemark/session-core'
+import { budgetOf, type Budget } from './budget.ts'
 import type { Settings } from './config.ts'
-import type { SeqRange } from './event.ts'
+import type { CompactionTrigger, SeqRange } from './event.ts'
 import type { CompactionHost } from './host.ts'
-import { facts, type PinnedFact } from './fact.ts'
+import type { FactProblem, FactsState, PinnedFact } from './fact.ts'
 import { readGround } from './ground.ts'
 import { decidePin, refuseTooLarge, type PinInput } from './pin.ts'
 import { decidePlan, type CompactionPlan } from './plan.ts'
-import type { CompactionResult } from './result.ts'
+import type { CompactionResult, NothingReason } from './result.ts'
 import type { Runs } from './runs.ts'
 import { nameLengthMax } from './schemas.ts'
 import type { Summarizer } from './summarizer.ts'
+import { messagesTokens } from './token-count.ts'
 
 export interface PlanOptions {
   /** Default: everything before the retained messages. */
   readonly range?: SeqRange
-  /** Default: the plugin's setting. Not used where a range is given. */
+  /** Default: as the budget in tokens says, or else the plugin's setting. Not used where a range is given. */
   readonly retainMessages?: number
 }
 
@@ -23,16 +31,28 @@ export interface CompactOptions extends PlanOptions {
   readonly signal?: AbortSignal
   /** Default: the plugin's setting. */
   readonly summarizer?: Summarizer
+  /** What the log says of who asked. Default: `manual`. */
+  readonly trigger?: CompactionTrigger
+}
+
+interface Own {
+  readonly sessions: Sessions
+  readonly runs: Runs
+  readonly facts: Projection<FactsState>
 }
 
 /** Bounded context: `ctx.compaction`. */
 export class Compaction {
+  private readonly budget: Budget | undefined
+
   constructor(
     /** That of whoever calls. */
     protected readonly ctx: CompactionHost,
     private readonly config: Settings,
-    private readonly own: { readonly sessions: Sessions; readonly runs: Runs },
-  ) {}
+    private readonly own: Own,
+  ) {
+    this.budget = budgetOf(config)
+  }
 
   /**
    * Replaces what the model sees of a range by the pinned facts and a summary. Appends may go on meanwhile.
@@ -42,26 +62,42 @@ export class Compaction {
    * result, and recorded.
    */
   compact(session: Session, options: CompactOptions = {}): Promise<CompactionResult> {
-    try {
-      return this.begin(session, options)
-    } catch (error) {
-      return rejected(error)
-    }
+    return settled(() => this.begin(session, options))
+  }
+
+  /** Compacts when the transcript takes more than the host's share of the context; else it is `nothing`. */
+  maybeCompact(session: Session, options: CompactOptions = {}): Promise<CompactionResult> {
+    return settled(() => {
+      const { budget } = this
+      if (budget === undefined) return nothing('no-budget')
+      const isWithin = messagesTokens(session.messages(), budget.tokenizer) <= budget.triggerTokens
+      return isWithin ? nothing('within-budget') : this.begin(session, options)
+    })
   }
 
   /**
    * What `compact` would replace now. Writes nothing.
    * @throws SessionError `INVALID_SEQ` for a range that cuts; `details.seq` is the nearest place that does not.
+   * `PINS_TOO_LARGE` when the facts do not fit; `details.keys` names them.
    */
   plan(session: SessionView, { range, retainMessages }: PlanOptions = {}): CompactionPlan {
-    const { vocabulary } = this.own.sessions
-    const ground = readGround(session, (type) => vocabulary.bracketsOf(type))
-    return decidePlan(ground, { range, retainMessages: retainMessages ?? this.config.retainMessages })
+    const { budget, config, own } = this
+    const bracketsOf = own.sessions.vocabulary.bracketsOf.bind(own.sessions.vocabulary)
+    const ground = readGround(session, { facts: own.facts, bracketsOf })
+    const countDefault = budget ? undefined : config.retainMessages
+    const plan = decidePlan(ground, { range, retainMessages: retainMessages ?? countDefault, budget })
+    if (plan.kind === 'replace') refuseTooLarge(ground.facts, config)
+    return plan
   }
 
-  /** The facts in force, oldest pin first. */
+  /** The facts in force, oldest first: those that were pinned, and the lines that a person labelled. */
   facts(session: SessionView): readonly PinnedFact[] {
-    return session.read(facts)
+    return session.read(this.own.facts).facts
+  }
+
+  /** What was meant as a fact and is not in force, oldest first; the newest 32. */
+  problems(session: SessionView): readonly FactProblem[] {
+    return session.read(this.own.facts).problems
   }
 
   /**
@@ -69,7 +105,7 @@ export class Compaction {
    * @throws SessionError `INVALID_EVENT`, `INVALID_SEQ`, `PINS_TOO_LARGE`; nothing was pinned.
    */
   pin(session: Session, input: PinInput): PinnedFact {
-    const decision = decidePin(session.read(facts), { ...input, by: input.by ?? this.caller }, this.config)
+    const decision = decidePin(this.facts(session), { ...input, by: input.by ?? this.caller }, this.config)
     if (decision.kind === 'known') return decision.fact
     const { sourceSeq = -1 } = decision.data
     if (sourceSeq >= session.log.length) {
@@ -79,13 +115,14 @@ export class Compaction {
       )
     }
     const { seq, data } = session.append('fact/pinned', decision.data)
-    return Object.freeze({ ...data, seq })
+    return Object.freeze({ ...data, seq, from: 'pin' })
   }
 
-  /** Ends a fact. False when no fact has this key; then nothing was recorded. */
+  /** Ends a fact, however it was pinned. False when none has this key; then nothing was recorded. */
   unpin(session: Session, key: string, { by = this.caller }: { readonly by?: string } = {}): boolean {
-    if (!session.read(facts).some((fact) => fact.key === key)) return false
-    session.append('fact/unpinned', { key, by })
+    const fact = this.facts(session).find((each) => each.key === key)
+    if (fact === undefined) return false
+    session.append('fact/unpinned', { key, by, ...(fact.from === 'label' && { text: fact.text }) })
     return true
   }
 
@@ -94,20 +131,39 @@ export class Compaction {
   }
 
   private begin(session: Session, options: CompactOptions): Promise<CompactionResult> {
-    const { config, own } = this
+    const { budget, config, own } = this
     own.runs.refuseBusy(session)
     const plan = this.plan(session, options)
-    if (plan.kind === 'nothing') return Promise.resolve({ outcome: 'nothing' })
-    refuseTooLarge(session.read(facts), config)
-    const { summarizer = config.summarizer, signal } = options
-    const { range, messages, gainSizeBytesMax } = plan
+    if (plan.kind === 'nothing') return nothing(plan.reason)
+    const { summarizer = config.summarizer, signal, trigger = 'manual' } = options
+    const { range, messages, gainSizeBytesMax, tokens } = plan
     const { summarySizeBytesMax, summaryTimeoutMs } = config
+    const counted = budget && tokens && { ...budget, ...tokens }
     return own.runs.begin(session, {
-      start: { id: globalThis.crypto.randomUUID(), trigger: 'manual', range },
+      start: { id: globalThis.crypto.randomUUID(), trigger, range },
       ask: { summarizer, messages, signal, timeoutMs: summaryTimeoutMs },
-      summaryBounds: { sizeBytesMax: summarySizeBytesMax, gainSizeBytesMax },
+      summaryBounds: {
+        sizeBytesMax: summarySizeBytesMax,
+        gainSizeBytesMax,
+        ...(counted && { tokens: counted }),
+      },
       factBounds: config,
+      facts: own.facts,
+      ...(counted && { fit: counted }),
     })
+  }
+}
+
+async function nothing(reason: NothingReason): Promise<CompactionResult> {
+  return { outcome: 'nothing', reason }
+}
+
+/** The promise of the run itself, whose rejection is looked at already: a caller may look late, or never. */
+function settled(begin: () => Promise<CompactionResult>): Promise<CompactionResult> {
+  try {
+    return begin()
+  } catch (error) {
+    return rejected(error)
   }
 }
 

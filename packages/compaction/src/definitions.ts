@@ -1,18 +1,22 @@
-import { isEvent, type Definitions } from '@tidemark/session-core'
+import { isEvent, type Definitions, type Projection } from '@tidemark/session-core'
 import { compaction } from './bracket.ts'
-import { facts } from './fact.ts'
+import type { FactsState } from './fact.ts'
 import { pinnedMessage, unpinnedMessage } from './rendering.ts'
 import { replacementOf } from './replacement.ts'
 import { schemas } from './schemas.ts'
 
 /**
- * What this package adds to the vocabulary.
+ * What this package adds to the vocabulary, with the facts that the host's labels give.
  *
  * A start and a summary change nothing by themselves, so a program without this package may carry them. An end may
  * change what the model sees, and a fact always does: those it must know. A redaction sees each text where it is
  * recorded first; `facts` are copies of what it has passed, and a copy that it changed would not be verbatim.
  */
-export const definitions: Definitions = {
+export function definitionsWith(facts: Projection<FactsState>): Definitions {
+  return { ...vocabulary, projections: [facts] }
+}
+
+const vocabulary: Definitions = {
   owner: '@tidemark/compaction',
   events: {
     'compact/start': { schema: schemas['compact/start'], ignorable: true, ids: ['id', 'trigger', 'range'] },
@@ -34,5 +38,4 @@ export const definitions: Definitions = {
     },
   },
   brackets: [compaction],
-  projections: [facts],
 }

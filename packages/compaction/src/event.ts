@@ -75,6 +75,8 @@ export interface FactPinned {
 export interface FactUnpinned {
   readonly key: string
   readonly by: string
+  /** Of a labelled line, which may stand in the transcript without its key. */
+  readonly text?: string
 }
 
 declare module '@tidemark/session-core' {

@@ -1,27 +1,112 @@
 import { defineProjection, isEvent, type Projection, type SessionEvent } from '@tidemark/session-core'
+import { digestOf } from './digest.ts'
 import type { FactPinned } from './event.ts'
+import { FactsEdit, noFacts } from './facts-edit.ts'
+import { labelledLines, labelsDefault } from './label.ts'
 
 /** A fact in force. `seq` is that of the event that made it one. */
 export interface PinnedFact extends FactPinned {
   readonly seq: number
+  /** A labelled line in a person's message, or the API. */
+  readonly from: 'label' | 'pin'
 }
 
-/** The facts in force, oldest pin first. A later pin of a key takes the place of an earlier one. */
-export const facts: Projection<readonly PinnedFact[]> = defineProjection<readonly PinnedFact[]>({
-  name: 'facts',
-  version: 1,
-  init: () => [],
-  apply: fold,
-})
+/**
+ * Why what was meant as a fact is not in force.
+ *
+ * - `empty`: a label with nothing after it; `malformed`: half a surrogate pair, which nobody could show as it is.
+ * - `too-many`, `too-large`: more than the projection holds.
+ */
+export type FactProblemReason = 'empty' | 'malformed' | 'too-many' | 'too-large'
 
-function fold(known: readonly PinnedFact[], event: SessionEvent): readonly PinnedFact[] {
+export interface FactProblem {
+  readonly seq: number
+  /** Its beginning. */
+  readonly line: string
+  readonly reason: FactProblemReason
+}
+
+export interface FactsState {
+  /** Those in force, oldest first. A later one of a key takes the place of an earlier one, whichever way they came. */
+  readonly facts: readonly PinnedFact[]
+  /** Keys and texts, in UTF-8 bytes. */
+  readonly sizeBytes: number
+  /** The newest 32, oldest first. */
+  readonly problems: readonly FactProblem[]
+}
+
+const version = 2
+const defaultName = 'facts'
+const byName = new Map<string, Projection<FactsState>>()
+
+/** The facts with the default labels. */
+export const facts: Projection<FactsState> = factsWith(labelsDefault)
+
+/**
+ * The facts where these labels pin a line. Other labels give other facts, so their state has another name; the same
+ * labels give the same projection, so that a plugin which is loaded again goes on with what was folded.
+ */
+export function factsWith(labels: readonly string[]): Projection<FactsState> {
+  const distinct = [...new Set(labels)].sort()
+  const name = nameFor(distinct)
+  const known = byName.get(name)
+  if (known) return known
+  const made = defineProjection<FactsState>({
+    name,
+    version,
+    init: () => noFacts,
+    apply: (state, event) => fold(state, event, distinct),
+  })
+  byName.set(name, made)
+  return made
+}
+
+function nameFor(distinct: readonly string[]): string {
+  const written = JSON.stringify(distinct)
+  const isDefault = written === JSON.stringify([...labelsDefault].sort())
+  return isDefault ? defaultName : `${defaultName}-${digestOf(written).slice(0, 8)}`
+}
+
+function fold(state: FactsState, event: SessionEvent, labels: readonly string[]): FactsState {
+  if (isEvent(event, 'user/message')) return foldMessage(state, event, labels)
   if (isEvent(event, 'fact/pinned')) {
-    const fact = Object.freeze({ ...event.data, seq: event.seq })
-    return Object.freeze([...without(known, fact.key), fact])
+    const edit = new FactsEdit(state)
+    edit.add({ ...event.data, seq: event.seq, from: 'pin' })
+    return edit.state
   }
-  return isEvent(event, 'fact/unpinned') ? Object.freeze(without(known, event.data.key)) : known
+  if (!isEvent(event, 'fact/unpinned')) return state
+  const edit = new FactsEdit(state)
+  edit.remove(event.data.key)
+  return edit.state
 }
 
-function without(known: readonly PinnedFact[], key: string): PinnedFact[] {
-  return known.filter((fact) => fact.key !== key)
+/** Only a person's own words pin: not those of a parent agent, and not what a file holds. */
+function foldMessage(
+  state: FactsState,
+  { seq, data }: SessionEvent<'user/message'>,
+  labels: readonly string[],
+): FactsState {
+  let edit: FactsEdit | undefined
+  for (const part of data.parts) {
+    if (part.type !== 'text' || part.author !== 'human') continue
+    for (const line of labelledLines(part.text, labels)) {
+      edit ??= new FactsEdit(state)
+      if (line.kind === 'problem') edit.report({ seq, line: line.text, reason: line.reason })
+      else edit.add(labelled(line, seq))
+    }
+  }
+  return edit?.state ?? state
+}
+
+function labelled({ key, text }: { readonly key?: string; readonly text: string }, seq: number): PinnedFact {
+  const digest = digestOf(text)
+  return {
+    key: key ?? `line-${digest.slice(0, 16)}`,
+    text,
+    digest,
+    sourceSeq: seq,
+    by: 'human',
+    seq,
+    from: 'label',
+  }
 }

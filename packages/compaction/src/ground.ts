@@ -1,6 +1,7 @@
 import { step, transcript, turn } from '@tidemark/session-core'
-import type { Bracket, SessionView, TranscriptMessage } from '@tidemark/session-core'
+import type { Bracket, Projection, SessionView, TranscriptMessage } from '@tidemark/session-core'
 import { compaction } from './bracket.ts'
+import type { FactsState, PinnedFact } from './fact.ts'
 
 /** One place in the transcript and the last seq that it stands for: that of a call's result, for one. */
 export interface Span {
@@ -17,12 +18,20 @@ export interface Ground {
   readonly liveSeqs: readonly number[]
   /** Events in the log. */
   readonly length: number
+  /** In force. */
+  readonly facts: readonly PinnedFact[]
+  readonly hasEnded: boolean
+}
+
+export interface GroundTerms {
+  readonly facts: Projection<FactsState>
+  readonly bracketsOf: (type: string) => readonly Bracket[]
 }
 
 const passable: ReadonlySet<string> = new Set([turn.name, step.name, compaction.name])
 
 /** Costs what stands in the transcript and what is open, not what is in the log. */
-export function readGround(session: SessionView, bracketsOf: (type: string) => readonly Bracket[]): Ground {
+export function readGround(session: SessionView, { facts, bracketsOf }: GroundTerms): Ground {
   const { entries, stream } = session.read(transcript)
   const held = new Set<Bracket>()
   for (const type of session.log.types.keys()) {
@@ -35,5 +44,12 @@ export function readGround(session: SessionView, bracketsOf: (type: string) => r
     // Cut short, it would stand where it began.
     liveSeqs: [...live, ...(stream ? [stream] : [])].map(({ seq }) => seq),
     length: session.log.length,
+    facts: session.read(facts).facts,
+    hasEnded: hasEnded(session),
   }
+}
+
+/** Whether a fact was ever unpinned: where none is in force, an earlier one may still be seen. */
+export function hasEnded({ log }: SessionView): boolean {
+  return log.types.has('fact/unpinned')
 }

@@ -1,5 +1,6 @@
 import type { CompactionErrorCode } from './event.ts'
 import { sizeBytesOf } from './size.ts'
+import { tokensOf, type Tokenizer } from './tokenizer.ts'
 
 /** How the asking ended. */
 export type Ending =
@@ -10,14 +11,23 @@ export type Ending =
 export interface SummaryBounds {
   readonly sizeBytesMax: number
   readonly gainSizeBytesMax: number
+  readonly tokens?: {
+    readonly tokenizer: Tokenizer
+    readonly summaryMax: number
+    readonly gainMax: number
+  }
 }
 
 /** Decides whether an answer can be used. It is foreign: nothing about it is taken on trust. */
-export function judgeText(text: unknown, { sizeBytesMax, gainSizeBytesMax }: SummaryBounds): Ending {
+export function judgeText(text: unknown, bounds: SummaryBounds): Ending {
+  const { sizeBytesMax, gainSizeBytesMax, tokens } = bounds
   if (typeof text !== 'string') return { kind: 'failed', code: 'SUMMARY_INVALID' }
   if (text.trim() === '') return { kind: 'failed', code: 'SUMMARY_EMPTY' }
   const sizeBytes = sizeBytesOf(text)
   if (sizeBytes > sizeBytesMax) return { kind: 'failed', code: 'SUMMARY_TOO_LARGE' }
+  const count = tokens ? tokensOf(text, tokens.tokenizer) : 0
+  if (tokens && count > tokens.summaryMax) return { kind: 'failed', code: 'SUMMARY_TOO_LARGE' }
+  if (tokens && count > tokens.gainMax) return { kind: 'failed', code: 'SUMMARY_NOT_SMALLER' }
   if (sizeBytes > gainSizeBytesMax) return { kind: 'failed', code: 'SUMMARY_NOT_SMALLER' }
   return { kind: 'summary', text }
 }

@@ -1,15 +1,19 @@
 import { SessionError, type TranscriptMessage } from '@tidemark/session-core'
+import { roomFor, summaryTokensMin, type Budget } from './budget.ts'
+import { checkedRange, cutsOf, messagesIn, safeBelow, type Cut } from './cut.ts'
 import type { SeqRange } from './event.ts'
+import { gainIn } from './gain.ts'
 import type { Ground } from './ground.ts'
-import { findSummary, isFacts, summaryMessage } from './rendering.ts'
-import { messagesSizeBytes } from './size.ts'
+import { findSummary, isFacts } from './rendering.ts'
+import type { NothingReason } from './result.ts'
+import { messageTokens, messagesTokens } from './token-count.ts'
 
 /** Where no summary of so many UTF-8 bytes would make the transcript smaller, it is not worth one. */
 const gainSizeBytesMin = 64
 
 /** What a compaction would do. */
 export type CompactionPlan =
-  | { readonly kind: 'nothing' }
+  | { readonly kind: 'nothing'; readonly reason: NothingReason }
   | {
       readonly kind: 'replace'
       readonly range: SeqRange
@@ -17,13 +21,31 @@ export type CompactionPlan =
       readonly messages: readonly TranscriptMessage[]
       /** A summary of more UTF-8 bytes would be no smaller than what it replaces. Pinned facts are not counted. */
       readonly gainSizeBytesMax: number
+      /** Where the host has a budget in tokens. */
+      readonly tokens?: PlanTokens
     }
+
+/** Tokens of the transcript, or of what will stand in it; frames included. */
+export interface PlanTokens {
+  readonly now: number
+  /** With a summary as long as it may be: never more than the context. */
+  readonly afterMax: number
+  /** Of the messages that stay. */
+  readonly retained: number
+  /** Of the block. */
+  readonly facts: number
+  /** A longer summary does not fit. */
+  readonly summaryMax: number
+  /** A longer summary would be no smaller than what it replaces. */
+  readonly gainMax: number
+}
 
 export interface PlanWishes {
   /** Default: everything before the retained messages. */
   readonly range?: SeqRange | undefined
-  /** How many messages at the end stay as they are, where no range is given. */
-  readonly retainMessages: number
+  /** How many messages at the end stay as they are, where no range is given. Default: as the budget says. */
+  readonly retainMessages?: number | undefined
+  readonly budget?: Budget | undefined
 }
 
 /**
@@ -31,20 +53,23 @@ export interface PlanWishes {
  * stands in the transcript.
  *
  * @throws SessionError `INVALID_SEQ` for a range that cuts; `details.seq` is the nearest place that does not, if any.
+ * `PINS_TOO_LARGE` when the facts alone do not fit the budget.
  */
-export function decidePlan(ground: Ground, { range, retainMessages }: PlanWishes): CompactionPlan {
-  const chosen = range === undefined ? defaultRange(ground, retainMessages) : checkedRange(ground, range)
-  if (chosen.through < chosen.from) return { kind: 'nothing' }
-  const messages = messagesIn(ground, chosen)
-  const isCompacted = messages.every((message) => isFacts(message) || findSummary(message) !== undefined)
-  if (isCompacted && messages.filter((message) => !isFacts(message)).length <= 1) return { kind: 'nothing' }
-  const said = messages.filter((message) => !isFacts(message))
-  const gainSizeBytesMax = messagesSizeBytes(said) - messagesSizeBytes([summaryMessage('')]) - 1
-  if (gainSizeBytesMax < gainSizeBytesMin) return { kind: 'nothing' }
-  return { kind: 'replace', range: chosen, messages, gainSizeBytesMax }
+export function decidePlan(ground: Ground, wishes: PlanWishes): CompactionPlan {
+  const { range, budget } = wishes
+  if (range !== undefined) return planFor(ground, checkedRange(ground, range), budget)
+  const plan = planOfOwn(ground, wishes)
+  if (plan.kind === 'replace' || ground.liveSeqs.length === 0) return plan
+  const isHeld = planOfOwn({ ...ground, liveSeqs: [] }, wishes).kind === 'replace'
+  return isHeld ? nothing('held-open') : plan
 }
 
-function defaultRange(ground: Ground, retainMessages: number): SeqRange {
+function planOfOwn(ground: Ground, { retainMessages, budget }: PlanWishes): CompactionPlan {
+  if (retainMessages !== undefined) return planFor(ground, rangeByCount(ground, retainMessages), budget)
+  return budget ? planByTokens(ground, budget) : nothing('too-short')
+}
+
+function rangeByCount(ground: Ground, retainMessages: number): SeqRange {
   if (!Number.isInteger(retainMessages) || retainMessages < 0) {
     throw new SessionError('INVALID_SEQ', 'messages to retain are counted from 0')
   }
@@ -55,60 +80,53 @@ function defaultRange(ground: Ground, retainMessages: number): SeqRange {
   return { from: 0, through: safeBelow(ground, { from: 0, through }) }
 }
 
-function checkedRange(ground: Ground, range: SeqRange): SeqRange {
-  const { from, through } = range
-  const isRange = Number.isInteger(from) && Number.isInteger(through) && 0 <= from && from <= through
-  if (!isRange || through >= ground.length) {
-    throw new SessionError(
-      'INVALID_SEQ',
-      `a range lies within the log, which holds ${ground.length} events`,
-      {
-        intactThrough: ground.length - 1,
-      },
-    )
-  }
-  const start = startBelow(ground, from)
-  if (start !== from) throw cuts('begins', from, start)
-  const below = safeBelow(ground, range)
-  if (below !== through) throw cuts('ends', through, below >= from ? below : safeAbove(ground, range))
-  return { from, through }
+/**
+ * Retains what the budget is for, and with it the last message of a person and what follows it, where that leaves a
+ * transcript which calls for no compaction. Where it does not, or is worth nothing while one is called for, that
+ * message goes too. The last piece always stays.
+ */
+function planByTokens(ground: Ground, budget: Budget): CompactionPlan {
+  const { tokenizer, retainTokens, triggerTokens } = budget
+  const { retainedMax, retainedMaxUnderTrigger } = roomFor(ground, 0, budget)
+  const cuts = cutsOf(ground, (message) => messageTokens(message, tokenizer))
+  const now = cuts[0]?.retained ?? 0
+  const usable = cuts.filter(({ retained }) => retained > 0 || retainTokens === 0)
+  const fitting = usable.find(({ retained }) => retained <= Math.min(retainTokens, retainedMax))
+  const smallest = fitting ?? usable.findLast(({ retained }) => retained <= retainedMax)
+  if (smallest === undefined) return nothing(now > retainedMax ? 'too-large-to-retain' : 'too-short')
+  const planAt = ({ through }: Cut): CompactionPlan => planFor(ground, { from: 0, through }, budget)
+  const personSeq = ground.messages.findLast(isPersons)?.seq ?? Infinity
+  if (smallest.through < personSeq) return planAt(smallest)
+  const before = usable.findLast(({ through }) => through < personSeq)
+  if (before === undefined || before.retained > retainedMaxUnderTrigger) return planAt(smallest)
+  const plan = planAt(before)
+  return plan.kind === 'replace' || now <= triggerTokens ? plan : planAt(smallest)
 }
 
-function cuts(how: string, asked: number, nearest: number | undefined): SessionError {
-  const hint = nearest === undefined ? 'no other place fits' : `the nearest place is ${nearest}`
-  const details = nearest === undefined ? {} : { seq: nearest }
-  return new SessionError(
-    'INVALID_SEQ',
-    `a range that ${how} at ${asked} cuts what belongs together; ${hint}`,
-    details,
-  )
+function isPersons(message: TranscriptMessage): boolean {
+  return message.role === 'user' && message.parts.some(({ author }) => author === 'human')
 }
 
-/** The first seq at or below `from` that no span reaches over. */
-function startBelow({ spans }: Ground, from: number): number {
-  return spans.reduceRight((start, { seq, through }) => (seq < start && start <= through ? seq : start), from)
+function planFor(ground: Ground, range: SeqRange, budget: Budget | undefined): CompactionPlan {
+  if (range.through < range.from) return nothing('too-short')
+  const messages = messagesIn(ground, range)
+  const isCompacted = messages.every((message) => isFacts(message) || findSummary(message) !== undefined)
+  if (isCompacted && messages.filter((message) => !isFacts(message)).length <= 1) return nothing('unchanged')
+  const gain = gainIn(messages, ground.facts, budget?.tokenizer)
+  if (gain.sizeBytes < gainSizeBytesMin) return nothing('too-short')
+  const plan = { kind: 'replace', range, messages, gainSizeBytesMax: gain.sizeBytes } as const
+  if (budget === undefined) return plan
+  if (gain.tokens < summaryTokensMin) return nothing('too-short')
+  const { facts, frame, retainedMax } = roomFor(ground, range.from, budget)
+  const now = messagesTokens(ground.messages, budget.tokenizer)
+  const retained = now - messagesTokens(messages, budget.tokenizer)
+  if (retained > retainedMax) return nothing('too-large-to-retain')
+  const others = facts + frame + retained
+  const summaryMax = Math.min(budget.contextTokensMax - others, budget.summaryTokensMax)
+  const afterMax = others + Math.min(summaryMax, gain.tokens)
+  return { ...plan, tokens: { now, afterMax, retained, facts, summaryMax, gainMax: gain.tokens } }
 }
 
-/** The last seq at or below `through` where nothing is cut. It lies below `from` when there is none in the range. */
-function safeBelow({ spans, liveSeqs }: Ground, { from, through }: SeqRange): number {
-  const beforeLive = liveSeqs.reduce((cut, seq) => (from <= seq && seq <= cut ? seq - 1 : cut), through)
-  return spans.reduceRight(
-    (cut, span) => (span.seq <= cut && cut < span.through ? span.seq - 1 : cut),
-    beforeLive,
-  )
-}
-
-function safeAbove({ spans, liveSeqs }: Ground, { from, through }: SeqRange): number | undefined {
-  const above = spans.reduce(
-    (cut, span) => (span.seq <= cut && cut < span.through ? span.through : cut),
-    through,
-  )
-  return liveSeqs.some((seq) => from <= seq && seq <= above) ? undefined : above
-}
-
-function messagesIn({ spans, messages }: Ground, { from, through }: SeqRange): readonly TranscriptMessage[] {
-  const inside = new Set(
-    spans.filter((span) => from <= span.seq && span.through <= through).map(({ seq }) => seq),
-  )
-  return messages.filter(({ seq }) => inside.has(seq))
+function nothing(reason: NothingReason): CompactionPlan {
+  return { kind: 'nothing', reason }
 }

@@ -1,7 +1,8 @@
 import { tracked, type Sessions } from '@tidemark/session-core'
 import { Compaction } from './compaction.ts'
 import { Config } from './config.ts'
-import { definitions } from './definitions.ts'
+import { definitionsWith } from './definitions.ts'
+import { factsWith } from './fact.ts'
 import type { CompactionHost } from './host.ts'
 import { Runs } from './runs.ts'
 
@@ -16,10 +17,14 @@ export function apply(ctx: CompactionHost, config?: Config): void {
   const settings = Config.parse(config)
   ctx.effect(function* () {
     const sessions = ctx.get('sessions') as Sessions
-    yield sessions.define(definitions)
+    const facts = factsWith(settings.labels)
+    yield sessions.define(definitionsWith(facts))
     const runs = new Runs((error) => ctx.logger.warn(error))
     yield () => runs.close()
     yield ctx.on('tidemark/disposed', (session) => runs.drop(session))
-    yield ctx.provide('compaction', tracked(new Compaction(ctx, settings, { sessions, runs }), 'compaction'))
+    yield ctx.provide(
+      'compaction',
+      tracked(new Compaction(ctx, settings, { sessions, runs, facts }), 'compaction'),
+    )
   }, 'ctx.compaction')
 }

@@ -1,9 +1,11 @@
 import type { RenderedMessage, TranscriptMessage, UserPart } from '@tidemark/session-core'
-import type { CompactSummary, FactPinned, FactUnpinned } from './event.ts'
+import type { Carried } from './carried.ts'
+import type { FactPinned, FactUnpinned } from './event.ts'
 
 const pinnedHeading = 'Pinned fact, in force and verbatim: '
-const blockHeading = 'Pinned facts, in force and verbatim, in the place of any earlier pin or list: '
-const noneHeading = 'No fact is pinned now: no earlier pin or list is in force.'
+const blockHeading =
+  'Pinned facts, in force and verbatim, in the place of any earlier pin or list, and of any earlier labelled line: '
+const noneHeading = 'No fact is pinned now: no earlier pin or list is in force, and no earlier labelled line.'
 const unpinnedHeading = 'No longer pinned, and not in force: '
 const factHeadings = [pinnedHeading, blockHeading, noneHeading, unpinnedHeading]
 
@@ -15,7 +17,7 @@ function text(author: UserPart['author'], value: string): UserPart {
 }
 
 /** The facts, each as a part of its own, equal to its text byte for byte; that there are none only where it matters. */
-export function factsBlock({ facts, endsFacts }: CompactSummary): readonly RenderedMessage[] {
+export function factsBlock({ facts, endsFacts }: Carried): readonly RenderedMessage[] {
   if (facts.length === 0) return endsFacts ? [{ role: 'user', parts: [text('system', noneHeading)] }] : []
   const heading = text('system', `${blockHeading}${facts.map(({ key }) => key).join(', ')}`)
   return [{ role: 'user', parts: [heading, ...facts.map((fact) => text('system', fact.text))] }]
@@ -26,8 +28,9 @@ export function pinnedMessage(fact: FactPinned): RenderedMessage {
 }
 
 /** The pin may still stand in the transcript, so the model has to be told. */
-export function unpinnedMessage({ key }: FactUnpinned): RenderedMessage {
-  return { role: 'user', parts: [text('system', `${unpinnedHeading}${key}`)] }
+export function unpinnedMessage({ key, text: line }: FactUnpinned): RenderedMessage {
+  const heading = text('system', `${unpinnedHeading}${key}`)
+  return { role: 'user', parts: line === undefined ? [heading] : [heading, text('system', line)] }
 }
 
 export function summaryMessage(summary: string): RenderedMessage {

@@ -1,4 +1,5 @@
-import { isEvent, type Replacement, type SessionEvent } from '@tidemark/session-core'
+import { isEvent, type RenderedMessage, type Replacement, type SessionEvent } from '@tidemark/session-core'
+import type { CompactSummary } from './event.ts'
 import { factsBlock, summaryMessage } from './rendering.ts'
 
 /**
@@ -15,5 +16,10 @@ export function replacementOf(
   if (!isEvent(open, 'compact/start') || !isEvent(close, 'compact/end')) return undefined
   const summary = inside.findLast((event) => isEvent(event, 'compact/summary'))
   if (close.data.outcome !== 'applied' || summary === undefined) return undefined
-  return { ...open.data.range, messages: [...factsBlock(summary.data), summaryMessage(summary.data.text)] }
+  return { ...open.data.range, messages: replacing(summary.data) }
+}
+
+/** What stands in the place of a range. */
+export function replacing(summary: CompactSummary): readonly RenderedMessage[] {
+  return [...factsBlock(summary), summaryMessage(summary.text)]
 }

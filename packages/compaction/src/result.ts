@@ -6,8 +6,20 @@ export interface CompactionFailure {
   readonly cause?: unknown
 }
 
-/** `nothing`: it would not have changed the transcript, or not made it smaller, and no event was written. */
+/**
+ * Why there is nothing to compact. Reasons are API: they are added, never renamed.
+ *
+ * - `unchanged`: the range holds nothing but an earlier summary and facts.
+ * - `too-short`: what could be replaced is not worth a summary.
+ * - `held-open`: something live began so early that what comes before it is not worth a summary, or too little.
+ * - `too-large-to-retain`: what must stay does not fit the budget beside the facts and a summary.
+ * - `within-budget`: the transcript is no larger than the host wants it; `no-budget`: the host has not said.
+ */
+export type NothingReason =
+  'unchanged' | 'too-short' | 'held-open' | 'too-large-to-retain' | 'within-budget' | 'no-budget'
+
+/** `nothing`: no event was written. */
 export type CompactionResult =
   | { readonly outcome: 'applied'; readonly id: string; readonly range: SeqRange; readonly seq: number }
-  | { readonly outcome: 'nothing' }
+  | { readonly outcome: 'nothing'; readonly reason: NothingReason }
   | { readonly outcome: 'failed' | 'cancelled'; readonly id: string; readonly error: CompactionFailure }

@@ -1,10 +1,16 @@
-import { SessionError, isSessionError, type Session } from '@tidemark/session-core'
-import type { CompactEnd, CompactStart } from './event.ts'
-import { facts } from './fact.ts'
+import { SessionError, isSessionError, type Projection, type Session } from '@tidemark/session-core'
+import type { CompactEnd, CompactStart, CompactSummary } from './event.ts'
+import { overBudget } from './budget.ts'
+import { carriedBy } from './carried.ts'
+import type { FactsState } from './fact.ts'
+import { hasEnded } from './ground.ts'
 import { judgeText, type Ending, type SummaryBounds } from './judge.ts'
 import { refuseTooLarge, type FactBounds } from './pin.ts'
+import { replacing } from './replacement.ts'
 import type { CompactionResult } from './result.ts'
 import type { Summarizer, SummaryRequest } from './summarizer.ts'
+import { messagesTokens } from './token-count.ts'
+import type { Tokenizer } from './tokenizer.ts'
 
 export interface Task {
   readonly start: CompactStart
@@ -17,6 +23,15 @@ export interface Task {
   }
   readonly summaryBounds: SummaryBounds
   readonly factBounds: FactBounds
+  readonly facts: Projection<FactsState>
+  readonly fit?: Fit
+}
+
+/** What the result has to fit, together with the messages that stayed when it was planned. */
+export interface Fit {
+  readonly tokenizer: Tokenizer
+  readonly contextTokensMax: number
+  readonly retained: number
 }
 
 /**
@@ -75,8 +90,11 @@ export class Run {
     const { summarizer, messages } = this.task.ask
     const bounds = this.task.summaryBounds
     const sizeBytesMax = Math.min(bounds.sizeBytesMax, bounds.gainSizeBytesMax)
+    const { tokens } = bounds
+    const tokensMax = tokens && Math.min(tokens.summaryMax, tokens.gainMax)
+    const request = { messages, signal: this.stop.signal, sizeBytesMax, ...(tokensMax && { tokensMax }) }
     try {
-      const answer = await summarizer.summarize({ messages, signal: this.stop.signal, sizeBytesMax })
+      const answer = await summarizer.summarize(request)
       this.end(judgeText((answer as { text?: unknown } | undefined)?.text, bounds))
     } catch (cause) {
       this.end({ kind: 'failed', code: 'SUMMARIZER_FAILED', cause })
@@ -114,13 +132,26 @@ export class Run {
   /** The facts are read, and both events recorded, with nothing in between. */
   private apply(text: string): CompactionResult {
     const { id, range } = this.task.start
-    const inForce = this.session.read(facts)
-    refuseTooLarge(inForce, this.task.factBounds)
-    const carried = inForce.map((fact) => ({ key: fact.key, text: fact.text, digest: fact.digest }))
-    const endsFacts = carried.length === 0 && range.from > 0 && this.session.log.types.has('fact/pinned')
-    this.session.append('compact/summary', { id, text, facts: carried, ...(endsFacts && { endsFacts }) })
+    const { facts } = this.session.read(this.task.facts)
+    refuseTooLarge(facts, this.task.factBounds)
+    const summary = { id, text, ...carriedBy(facts, range.from, hasEnded(this.session)) }
+    this.refuseUnfit(summary)
+    this.session.append('compact/summary', summary)
     const { seq } = this.session.append('compact/end', { id, outcome: 'applied' })
     return { outcome: 'applied', id, range, seq }
+  }
+
+  /** What was pinned while the summary was made may leave too little room for it. */
+  private refuseUnfit(summary: CompactSummary): void {
+    const { fit } = this.task
+    if (fit === undefined) return
+    const tokens = messagesTokens(replacing(summary), fit.tokenizer)
+    if (fit.retained + tokens <= fit.contextTokensMax) return
+    throw overBudget(
+      summary.facts.map(({ key }) => key),
+      tokens,
+      fit.contextTokensMax,
+    )
   }
 
   private recordUnapplied(ending: Exclude<Ending, { kind: 'summary' }>): CompactionResult {

@@ -13,6 +13,10 @@ const key = z.string().regex(new RegExp(`^[^\\p{C}\\p{Zl}\\p{Zp}]{1,${keyLengthM
 // Blank text would not be rendered, and half a surrogate pair would be rendered as something else.
 const text = z.string().refine((value) => value.trim() !== '' && value.isWellFormed())
 
+export function isFactKey(value: string): boolean {
+  return key.safeParse(value).success
+}
+
 const codes = [
   'ABORTED',
   'UNLOADED',
@@ -51,5 +55,5 @@ export const schemas = {
   'fact/pinned': z
     .strictObject({ key, text, digest: z.string(), sourceSeq: seq.optional(), by })
     .refine((fact) => fact.digest === digestOf(fact.text)),
-  'fact/unpinned': z.strictObject({ key, by }),
+  'fact/unpinned': z.strictObject({ key, by, text: text.optional() }),
 }

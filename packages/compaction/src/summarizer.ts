@@ -7,7 +7,7 @@ export interface SummaryRequest {
   readonly signal: AbortSignal
   /** More than this, in UTF-8 bytes, is a failure. */
   readonly sizeBytesMax: number
-  /** A bound in tokens, where the host counts them. */
+  /** More than this, in the host's tokens, is a failure as well. Where the host has no budget in tokens, it is not set. */
   readonly tokensMax?: number
 }
 

@@ -11,7 +11,8 @@ const sizeBytesDefault = 4_096
  */
 export const extractive: Summarizer = Object.freeze({
   name: 'extractive',
-  summarize: async ({ messages, sizeBytesMax }) => ({
-    text: compose(extractFrom(messages), Math.min(sizeBytesMax, sizeBytesDefault)),
+  summarize: async ({ messages, sizeBytesMax, tokensMax = sizeBytesMax }) => ({
+    // No text has more tokens than bytes.
+    text: compose(extractFrom(messages), Math.min(sizeBytesMax, tokensMax, sizeBytesDefault)),
   }),
 } satisfies Summarizer)
