@@ -1,14 +1,17 @@
 import { createRequire } from 'node:module'
 import { messagesTokens, o200k, type Tokenizer } from '@tidemark/compaction'
 import type { RenderedMessage, TranscriptMessage } from '@tidemark/session-core'
-import type * as encodings from 'gpt-tokenizer/encoding/o200k_base'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { answer, call, codeOf, say, sessionOf, startHost } from './host.ts'
 import { saying } from './summarizers.ts'
 
+interface Encoding {
+  countTokens(text: string, options: { readonly disallowedSpecial: ReadonlySet<string> }): number
+}
+
 const ofCompaction = createRequire(new URL('../../packages/compaction/package.json', import.meta.url))
-const encoding = ofCompaction('gpt-tokenizer/encoding/o200k_base') as typeof encodings
+const encoding = ofCompaction('gpt-tokenizer/encoding/o200k_base') as Encoding
 const exact = (text: string): number => encoding.countTokens(text, { disallowedSpecial: new Set() })
 
 /** One token for each character, and a note of what it was asked. */

@@ -9,6 +9,8 @@ import type { Tokenizer } from './tokenizer.ts'
 /** Where fewer tokens are left for a summary, none is made. */
 export const summaryTokensMin = 64
 const retainedShare = 1 / 4
+/** Of the context, kept free for a summary that says something. */
+const summaryShare = 1 / 8
 
 /** How much of a model's context the transcript may take. */
 export interface Budget {
@@ -40,15 +42,15 @@ export interface Room {
   readonly facts: number
   /** Tokens of a summary without its text. */
   readonly frame: number
-  /** Beside the facts and the smallest summary. */
+  /** Tokens that may stay beside the facts and the smallest summary. */
   readonly retainedMax: number
-  /** The same, so that the result does not call for a compaction. */
-  readonly retainedMaxUnderTrigger: number
+  /** The same beside a good summary, in a result that calls for no compaction. */
+  readonly retainedWished: number
 }
 
 /** @throws SessionError `PINS_TOO_LARGE` when the facts alone do not fit; `details.keys` names them. */
 export function roomFor(ground: Ground, from: number, budget: Budget): Room {
-  const { tokenizer, contextTokensMax, triggerTokens } = budget
+  const { tokenizer, contextTokensMax, triggerTokens, summaryTokensMax } = budget
   const block = factsBlock(carriedBy(ground.facts, from, ground.hasEnded))
   const facts = messagesTokens(block, tokenizer)
   const frame = messageTokens(summaryMessage(''), tokenizer)
@@ -60,12 +62,9 @@ export function roomFor(ground: Ground, from: number, budget: Budget): Room {
       contextTokensMax,
     )
   }
-  return {
-    facts,
-    frame,
-    retainedMax: contextTokensMax - least,
-    retainedMaxUnderTrigger: triggerTokens - least,
-  }
+  const summaryWished = Math.min(summaryTokensMax, Math.floor(contextTokensMax * summaryShare))
+  const retainedWished = triggerTokens - facts - frame - Math.max(summaryTokensMin, summaryWished)
+  return { facts, frame, retainedMax: contextTokensMax - least, retainedWished }
 }
 
 export function overBudget(keys: readonly string[], tokens: number, contextTokensMax: number): SessionError {

@@ -144,7 +144,7 @@ export class Compaction {
       ask: { summarizer, messages, signal, timeoutMs: summaryTimeoutMs },
       summaryBounds: {
         sizeBytesMax: summarySizeBytesMax,
-        gainSizeBytesMax,
+        gainSizeBytesMax: counted ? summarySizeBytesMax : gainSizeBytesMax,
         ...(counted && { tokens: counted }),
       },
       factBounds: config,

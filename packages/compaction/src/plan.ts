@@ -19,9 +19,11 @@ export type CompactionPlan =
       readonly range: SeqRange
       /** What the model sees of the range now, deeply frozen. */
       readonly messages: readonly TranscriptMessage[]
-      /** A summary of more UTF-8 bytes would be no smaller than what it replaces. Pinned facts are not counted. */
+      /**
+       * A summary of more UTF-8 bytes would be no smaller than what it replaces. Pinned facts are not counted. Where
+       * the host has a budget in tokens, those decide.
+       */
       readonly gainSizeBytesMax: number
-      /** Where the host has a budget in tokens. */
       readonly tokens?: PlanTokens
     }
 
@@ -81,24 +83,24 @@ function rangeByCount(ground: Ground, retainMessages: number): SeqRange {
 }
 
 /**
- * Retains what the budget is for, and with it the last message of a person and what follows it, where that leaves a
- * transcript which calls for no compaction. Where it does not, or is worth nothing while one is called for, that
- * message goes too. The last piece always stays.
+ * Retains what the budget is for, and with it the last message of a person and what follows it, where that leaves
+ * room for a good summary in a transcript which calls for no compaction. Where it does not, or is worth nothing while
+ * one is called for, that message goes too. The last piece always stays.
  */
 function planByTokens(ground: Ground, budget: Budget): CompactionPlan {
   const { tokenizer, retainTokens, triggerTokens } = budget
-  const { retainedMax, retainedMaxUnderTrigger } = roomFor(ground, 0, budget)
+  const { retainedMax, retainedWished } = roomFor(ground, 0, budget)
   const cuts = cutsOf(ground, (message) => messageTokens(message, tokenizer))
   const now = cuts[0]?.retained ?? 0
   const usable = cuts.filter(({ retained }) => retained > 0 || retainTokens === 0)
-  const fitting = usable.find(({ retained }) => retained <= Math.min(retainTokens, retainedMax))
+  const fitting = usable.find(({ retained }) => retained <= Math.min(retainTokens, retainedWished))
   const smallest = fitting ?? usable.findLast(({ retained }) => retained <= retainedMax)
   if (smallest === undefined) return nothing(now > retainedMax ? 'too-large-to-retain' : 'too-short')
   const planAt = ({ through }: Cut): CompactionPlan => planFor(ground, { from: 0, through }, budget)
   const personSeq = ground.messages.findLast(isPersons)?.seq ?? Infinity
   if (smallest.through < personSeq) return planAt(smallest)
   const before = usable.findLast(({ through }) => through < personSeq)
-  if (before === undefined || before.retained > retainedMaxUnderTrigger) return planAt(smallest)
+  if (before === undefined || before.retained > retainedWished) return planAt(smallest)
   const plan = planAt(before)
   return plan.kind === 'replace' || now <= triggerTokens ? plan : planAt(smallest)
 }
@@ -110,21 +112,31 @@ function isPersons(message: TranscriptMessage): boolean {
 function planFor(ground: Ground, range: SeqRange, budget: Budget | undefined): CompactionPlan {
   if (range.through < range.from) return nothing('too-short')
   const messages = messagesIn(ground, range)
-  const isCompacted = messages.every((message) => isFacts(message) || findSummary(message) !== undefined)
-  if (isCompacted && messages.filter((message) => !isFacts(message)).length <= 1) return nothing('unchanged')
+  const now = budget ? messagesTokens(ground.messages, budget.tokenizer) : 0
+  // A summary alone is made shorter only where the transcript is too long with it.
+  if (isCompacted(messages) && now <= (budget?.triggerTokens ?? now)) return nothing('unchanged')
   const gain = gainIn(messages, ground.facts, budget?.tokenizer)
-  if (gain.sizeBytes < gainSizeBytesMin) return nothing('too-short')
+  const isWorth = budget ? gain.tokens >= summaryTokensMin : gain.sizeBytes >= gainSizeBytesMin
+  if (!isWorth) return nothing('too-short')
   const plan = { kind: 'replace', range, messages, gainSizeBytesMax: gain.sizeBytes } as const
   if (budget === undefined) return plan
-  if (gain.tokens < summaryTokensMin) return nothing('too-short')
   const { facts, frame, retainedMax } = roomFor(ground, range.from, budget)
-  const now = messagesTokens(ground.messages, budget.tokenizer)
   const retained = now - messagesTokens(messages, budget.tokenizer)
   if (retained > retainedMax) return nothing('too-large-to-retain')
   const others = facts + frame + retained
-  const summaryMax = Math.min(budget.contextTokensMax - others, budget.summaryTokensMax)
+  // So long that the result calls for no compaction, where that is possible.
+  const wished = Math.max(summaryTokensMin, budget.triggerTokens - others)
+  const summaryMax = Math.min(wished, budget.summaryTokensMax)
   const afterMax = others + Math.min(summaryMax, gain.tokens)
   return { ...plan, tokens: { now, afterMax, retained, facts, summaryMax, gainMax: gain.tokens } }
+}
+
+/** Whether there is nothing here but facts and one summary. */
+function isCompacted(messages: readonly TranscriptMessage[]): boolean {
+  const said = messages.filter((message) => !isFacts(message))
+  return (
+    said.length === 0 || (said.length === 1 && said.every((message) => findSummary(message) !== undefined))
+  )
 }
 
 function nothing(reason: NothingReason): CompactionPlan {
