@@ -15,7 +15,8 @@ export async function startHost(storage: persistence.Config): Promise<Context> {
   const ctx = new Context()
   await ctx.plugin(sessions)
   await ctx.plugin(persistence, storage)
-  await ctx.plugin(compaction)
+  // The demo reads transcripts of any kind, and people label as many lines as they like.
+  await ctx.plugin(compaction, { factCountMax: 1_000, factsSizeBytesMax: 1_048_576 })
   return ctx
 }
 

@@ -20,6 +20,7 @@ const kinds = [
   'step',
   'pin',
   'unpin',
+  'label',
   'compact',
   'range',
   'summary',
@@ -90,6 +91,11 @@ class Story {
       case 'unpin':
         ctx.compaction.unpin(session, `key ${pick % 4}`)
         break
+      case 'label':
+        session.append('user/message', {
+          parts: [{ type: 'text', text: `FACT[key ${pick % 4}]: of ${pick}\n${text}`, author: 'human' }],
+        })
+        break
       case 'compact':
         this.compact({ retainMessages: pick % 5 })
         break
@@ -126,6 +132,18 @@ class Story {
   }
 }
 
+function personsLines(session: Session): string[] {
+  return session
+    .messages()
+    .flatMap(({ role, parts }) =>
+      role === 'user'
+        ? parts.flatMap((part) =>
+            part.author === 'human' && part.type === 'text' ? part.text.split('\n') : [],
+          )
+        : [],
+    )
+}
+
 describe('any history with compactions, crashes and forks', () => {
   it('G35: keeps every fact in force verbatim, every call paired, and reads the same live and cold', async () => {
     const ctx = await startHost()
@@ -136,7 +154,7 @@ describe('any history with compactions, crashes and forks', () => {
           await story.tell(op)
           const { session } = story
           expect(complaints(session.messages())).toEqual([])
-          const shown = systemTexts(session)
+          const shown = [...systemTexts(session), ...personsLines(session)]
           for (const { text } of ctx.compaction.facts(session)) expect(shown).toContain(text)
           expect(statuses(session).filter((status) => status === 'live').length).toBeLessThanOrEqual(1)
           expect(cold(ctx, session)).toBe(seen(session))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { facts, factsWith } from '@tidemark/compaction'
+import { facts, factsWith, messagesTokens, o200k } from '@tidemark/compaction'
 import type { Session, SessionSnapshot, SessionView, UserPart } from '@tidemark/session-core'
 import { describe, expect, it } from 'vitest'
 import {
@@ -343,5 +343,14 @@ describe('what cannot be a fact', () => {
     const session = ctx.sessions.create()
     write(session, Array.from({ length: 20 }, (_, index) => `FACT: ${index} ${'x'.repeat(50)}`).join('\n'))
     expect(await ctx.compaction.compact(session)).toEqual({ outcome: 'nothing', reason: 'too-short' })
+    // Said at the end they stay, and stand in the block as well.
+    const late = sessionOf(ctx, 2)
+    write(late, 'FACT: x '.repeat(200))
+    const reason = 'too-short'
+    expect(await ctx.compaction.compact(late, { retainMessages: 1 })).toEqual({ outcome: 'nothing', reason })
+    for (let turn = 0; turn < 8; turn++) say(late, `more ${turn}`)
+    const before = messagesTokens(late.messages(), o200k)
+    expect(await ctx.compaction.compact(late)).toMatchObject({ outcome: 'applied' })
+    expect(messagesTokens(late.messages(), o200k)).toBeLessThan(before)
   })
 })

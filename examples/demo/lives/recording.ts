@@ -11,7 +11,7 @@ export interface Recorded {
   readonly facts: readonly { readonly text: string; readonly seq: number }[]
 }
 
-/** Records a transcript event by event, and pins each fact when it has been said. */
+/** Records a transcript event by event, and pins each fact when it has been said, unless its label does that. */
 export async function recordTranscript(
   ctx: Context,
   session: Session,
@@ -25,7 +25,8 @@ export async function recordTranscript(
   for (const [index, step] of steps.entries()) {
     const { seq: sourceSeq } = recording.record(step)
     for (const { text } of lines.filter((line) => line.index === index)) {
-      const { seq } = ctx.compaction.pin(session, { text, sourceSeq, by: 'demo' })
+      const labelled = ctx.compaction.facts(session).find((fact) => fact.text === text)
+      const { seq } = labelled ?? ctx.compaction.pin(session, { text, sourceSeq, by: 'demo' })
       facts.push({ text, seq })
     }
     if (step.type === 'turn/start') turnCount++

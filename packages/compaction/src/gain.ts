@@ -12,34 +12,29 @@ export interface Gain {
   readonly tokens: number
 }
 
-/** Pins and blocks are not counted, and neither are labelled lines in force: all of them stand in the block again. */
+/**
+ * Pins and blocks are not counted, since the next block shows again what they show. A fact that stands elsewhere, in
+ * a person's message or in what stays, is one that the block adds.
+ */
 export function gainIn(
   messages: readonly TranscriptMessage[],
   facts: readonly PinnedFact[],
   tokenizer: Tokenizer | undefined,
 ): Gain {
   const said = messages.filter((message) => !isFacts(message))
-  const labelled = labelledIn(said, facts)
+  const added = addedBy(messages, facts)
   const frame = [summaryMessage('')]
-  const heldSizeBytes = labelled.reduce((sum, text) => sum + sizeBytesOf(text), 0)
-  const sizeBytes = messagesSizeBytes(said) - heldSizeBytes - messagesSizeBytes(frame) - 1
+  const addedSizeBytes = added.reduce((sum, text) => sum + sizeBytesOf(text), 0)
+  const sizeBytes = messagesSizeBytes(said) - addedSizeBytes - messagesSizeBytes(frame) - 1
   if (tokenizer === undefined) return { sizeBytes, tokens: 0 }
-  const heldTokens = labelled.reduce((sum, text) => sum + tokensOf(text, tokenizer), 0)
-  const tokens = messagesTokens(said, tokenizer) - heldTokens - messagesTokens(frame, tokenizer) - 1
+  const addedTokens = added.reduce((sum, text) => sum + tokensOf(text, tokenizer), 0)
+  const tokens = messagesTokens(said, tokenizer) - addedTokens - messagesTokens(frame, tokenizer) - 1
   return { sizeBytes, tokens }
 }
 
-/** The texts of the facts whose messages stand here themselves, and not only a summary of them. */
-function labelledIn(messages: readonly TranscriptMessage[], facts: readonly PinnedFact[]): string[] {
-  const bySeq = new Map(messages.map((message) => [message.seq, message]))
-  return facts
-    .filter(({ from, seq, text }) => from === 'label' && holds(bySeq.get(seq), text))
-    .map(({ text }) => text)
-}
-
-function holds(message: TranscriptMessage | undefined, line: string): boolean {
-  if (message?.role !== 'user') return false
-  return message.parts.some(
-    (part) => part.type === 'text' && part.author === 'human' && part.text.includes(line),
-  )
+/** The texts of the facts that no pin and no block among the messages shows. */
+function addedBy(messages: readonly TranscriptMessage[], facts: readonly PinnedFact[]): string[] {
+  const parts = messages.filter(isFacts).flatMap((message): readonly { type: string }[] => message.parts)
+  const shown = new Set(parts.map((part) => ('text' in part ? part.text : undefined)))
+  return facts.filter(({ text }) => !shown.has(text)).map(({ text }) => text)
 }

@@ -77,8 +77,8 @@ function rangeByCount(ground: Ground, retainMessages: number): SeqRange {
   }
   const { messages, length } = ground
   const retained = messages.length - retainMessages
-  const first = retained > 0 ? messages[retained] : messages[0]
-  const through = retained === messages.length ? length - 1 : (first?.seq ?? 0) - 1
+  if (retained <= 0) return { from: 0, through: -1 }
+  const through = (messages[retained]?.seq ?? length) - 1
   return { from: 0, through: safeBelow(ground, { from: 0, through }) }
 }
 
