@@ -18,7 +18,7 @@ let encoding: Encoding | undefined
 /**
  * Tokens of the o200k encoding, by `gpt-tokenizer`. It is loaded at the first count, which takes some 0.4 s and holds
  * 35 MB. Never throws, and is linear in the text: it counts piece by piece. That is exact while a word ends in every
- * 256 characters; each piece that has to be cut inside a word may count one or two tokens more. What looks like a
+ * 256 characters; each piece that has to be cut inside a word may be off by two tokens. What looks like a
  * special token is counted as the plain text that it is.
  */
 export const o200k: Tokenizer = Object.freeze({
