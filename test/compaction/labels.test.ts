@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { facts, factsWith, messagesTokens, o200k } from '@tidemark/compaction'
 import type { Session, SessionSnapshot, SessionView, UserPart } from '@tidemark/session-core'
+import * as persistence from '@tidemark/session-persistence'
+import type {} from '@tidemark/session-persistence/cordis'
+import type { Context } from 'cordis'
 import { describe, expect, it } from 'vitest'
 import {
   codeOf,
@@ -185,6 +191,34 @@ describe('a labelled line outlives', () => {
     expect(ctx.compaction.facts(after!)).toMatchObject([{ text: friday, seq }])
     expect(ctx.compaction.unpin(after!, keyOf(friday))).toBe(true)
     expect(ctx.compaction.facts(session).length).toBe(2)
+  })
+
+  it('its host: a stored session that is read or resumed holds it, before and after a compaction', async (test) => {
+    const root = mkdtempSync(join(tmpdir(), 'tidemark-labels-'))
+    test.onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+    const startStored = async (): Promise<Context> => {
+      const ctx = await startHost({ contextTokensMax: 1_000 })
+      await ctx.plugin(persistence, { enabled: true, root })
+      return ctx
+    }
+    const first = await startStored()
+    const session = await first.sessionPersistence.create({ id: 'kept' })
+    for (let turn = 0; turn < 12; turn++) say(session, `request ${turn}`)
+    write(session, friday)
+    await first.sessions.flush(session)
+    const read = await first.sessionPersistence.inspect('kept')
+    expect(first.compaction.facts(read)).toMatchObject([{ text: friday, from: 'label' }])
+    await first.sessions.dispose(session)
+    for (let life = 0; life < 3; life++) {
+      const ctx = await startStored()
+      const resumed = await ctx.sessionPersistence.resume('kept')
+      expect(ctx.compaction.facts(resumed)).toMatchObject([{ text: friday, sourceSeq: 48 }])
+      for (let turn = 0; turn < 6; turn++) say(resumed, `life ${life}, turn ${turn}`)
+      expect(await ctx.compaction.maybeCompact(resumed)).toMatchObject({ outcome: 'applied' })
+      expect(systemTexts(resumed).slice(1)).toEqual([friday])
+      expect(messagesTokens(resumed.messages(), o200k)).toBeLessThanOrEqual(800)
+      await ctx.sessions.dispose(resumed)
+    }
   })
 
   it('a snapshot that stands for its message', async () => {
