@@ -111,9 +111,10 @@ describe('a fault at every call', () => {
         expect(port.openFiles, where).toBe(0)
         await expectHonest(disk, told)
       }
-      // A write that falls short once is gone on with; on a medium that takes nothing more, it fails.
+      // A write that falls short once is gone on with; on a medium that takes nothing more, it fails. What is written
+      // last is a line of the index, which nobody misses.
       if (fault === 'short')
-        expect(failed).toBe(forGood ? calls.filter((name) => name === 'write').length : 0)
+        expect(failed).toBe(forGood ? calls.filter((name) => name === 'write').length - 1 : 0)
       else if (fault === 'EMFILE')
         expect(failed).toBeGreaterThan(
           calls.filter((name) => ['open', 'create', 'readdir'].includes(name)).length / 2,

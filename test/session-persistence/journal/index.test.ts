@@ -4,6 +4,7 @@ import { encodeEvent, type Lease, type SessionStorage } from '@tidemark/session-
 import { JournalStorage, systemPort, type JournalPort } from '@tidemark/session-persistence/journal'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { append, event, events, headerOf, newClaim, upTo } from '../batches.ts'
+import { Random } from '../processes/random.ts'
 import { scratch } from '../scratch.ts'
 
 let root: string
@@ -64,6 +65,8 @@ const ids = async (storage: SessionStorage = open(), countMax = 10): Promise<str
 
 const claimed = (id: string): Promise<Lease> => open().acquire(id, { claim: newClaim(), force: true })
 
+const eventsFrom = (seq: number, count: number) => events(seq, seq + count - 1)
+
 const names = (suffix: string): string[] => readdirSync(index).filter((name) => name.endsWith(suffix))
 
 describe('the index of a store', () => {
@@ -84,6 +87,37 @@ describe('the index of a store', () => {
     await say(lease, 99_000, 'agent')
     await say(await claimed('b'), 10_000)
     for (const storage of [reader, open()]) expect(await ids(storage)).toEqual(['b', 'a', 'c'])
+  })
+
+  it('what a holder leaves is what a look at its log finds, after any lives', async () => {
+    const random = new Random(5)
+    const page = async (storage: SessionStorage) => (await storage.list({ countMax: 50 })).sessions
+    for (const id of upTo(12).map((each) => `s${each}`)) {
+      const kept = random.chance(0.5) ? { segmentSizeBytesMax: 900 } : {}
+      for (let life = 0; life < 4; life++) {
+        const storage = new JournalStorage({ root, port: systemPort, ...kept })
+        opened.push(storage)
+        const terms = { claim: newClaim() }
+        const lease = await (life === 0
+          ? storage.create(headerOf(id), { ...terms, seed: events(0, random.below(4)) })
+          : storage.acquire(id, terms))
+        for (let batch = random.below(4); batch > 0; batch--) {
+          if (random.chance(0.4))
+            await say(lease, random.below(1_000), random.chance(0.5) ? 'human' : 'agent')
+          else await append(lease, eventsFrom(lease.tail.seq + 1, 1 + random.below(random.chance(0.1) ? 900 : 5)))
+        }
+        await lease.release()
+      }
+      const through = random.below(3)
+      const fork = { id: `${id}-fork`, createdAt: 1, parent: { id, seq: through } }
+      const [summary] = (await page(open())).filter((each) => each.id === id)
+      if (summary?.status === 'ok' && summary.lastSeq >= through)
+        await (await open().fork({ id, through }, fork, newClaim())).release()
+    }
+    expect(names('.line').length + names('.mark').length).toBeGreaterThan(0)
+    const left = await page(open())
+    rmSync(index, { recursive: true })
+    expect(await page(open())).toEqual(left)
   })
 
   it('a session that only opens and closes keeps its place', async () => {

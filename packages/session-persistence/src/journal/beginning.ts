@@ -37,6 +37,8 @@ export interface Begun {
   readonly offset: number
   /** The last seq that something on disk proves durable. */
   readonly provenSeq: number
+  /** The last line. */
+  readonly commit: Buffer
 }
 
 /** Where a session begins that goes on from nothing. */
@@ -66,7 +68,7 @@ export async function begin(own: OwnSegment, beginning: Beginning): Promise<Begu
   const lines = batch ? await linesAgain(own.folder, batch) : Buffer.alloc(0)
   const bytes = Buffer.concat([head, lines, commit])
   await writeAll(own.file, bytes, 0)
-  return { salt, tail, offset: bytes.length, provenSeq: durableSeq }
+  return { salt, tail, offset: bytes.length, provenSeq: durableSeq, commit }
 }
 
 async function headerOf(own: OwnSegment, beginning: Beginning, salt: string): Promise<SegmentHeader> {

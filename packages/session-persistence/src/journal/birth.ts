@@ -8,7 +8,10 @@ import type { ClaimTerms } from './claim.ts'
 import { sealCommit } from './commit.ts'
 import { FolderMemory } from './folder-memory.ts'
 import { folderName, passingPrefixes } from './folder-name.ts'
-import { journalCapabilities, JournalLease } from './lease.ts'
+import { journalCapabilities } from './capabilities.ts'
+import type { LeaseStart } from './lease-start.ts'
+import { JournalLease } from './lease.ts'
+import { LogActivity } from './log-activity.ts'
 import { SessionLock } from './lock.ts'
 import type { Inheritance } from './inheritance.ts'
 import { createSegment, giveUp, moved, type OwnSegment } from './own-segment.ts'
@@ -87,7 +90,7 @@ async function write(
   own: OwnSegment,
   { session, batches = [] }: Birth,
   { claim, durability, socket, inherited }: BirthTerms,
-): Promise<Begun> {
+): Promise<Begun & Pick<LeaseStart, 'activity'>> {
   const { port, id } = own.folder
   const { epoch } = own.name
   const succession = inherited
@@ -96,7 +99,9 @@ async function write(
   const { forked } = inherited ?? {}
   const beginning = { session, claim, socket, recovered: [], succession, forked, isBirth: true } as const
   const { salt, ...begun } = await begin(own, beginning)
-  let { tail, offset } = begun
+  let { tail, offset, commit } = begun
+  const activity = new LogActivity()
+  if (!inherited) activity.beginsTheLog()
   for (const batch of inherited ? rests(inherited) : batches) {
     const from = tail.seq + 1
     refuseBrokenSeed(id, batch, from)
@@ -105,7 +110,8 @@ async function write(
     tail = { seq: tail.seq + batch.length, digest: chainDigest(tail.digest, [lines]) }
     const span = { from, to: tail.seq, digest: tail.digest }
     const durable = inherited ? before : tail.seq
-    const commit = sealCommit({ ...span, epoch, batchId: port.random(8), durable }, salt)
+    commit = sealCommit({ ...span, epoch, batchId: port.random(8), durable }, salt)
+    activity.hear(batch.map(({ event }) => event))
     const bytes = Buffer.concat([lines, commit])
     await writeAll(own.file, bytes, offset)
     offset += bytes.length
@@ -113,7 +119,7 @@ async function write(
   await own.file.sync()
   const { name: segment } = own.name
   if (tail.seq >= 0) await own.head.write({ ...tail, segment, offset, strict: durability === 'strict' })
-  return { salt, tail, offset, provenSeq: tail.seq }
+  return { salt, tail, offset, provenSeq: tail.seq, commit, activity }
 }
 
 function rests({ rest }: Inheritance): readonly (readonly EncodedEvent[])[] {

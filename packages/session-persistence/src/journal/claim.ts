@@ -9,10 +9,12 @@ import { RecentBatches } from '../acceptance.ts'
 import type { Claim, Receipted } from '../storage.ts'
 import { begin, type Begun } from './beginning.ts'
 import type { LogBatch, LogTerms } from './chain-reader.ts'
-import { sessionIn } from './chain.ts'
+import { sessionIn, type Chain } from './chain.ts'
 import { corrupt } from './failure.ts'
-import { JournalLease, type Durability } from './lease.ts'
+import type { Durability } from './lease-head.ts'
+import { JournalLease } from './lease.ts'
 import { SessionLock, findHolder, spentLocks } from './lock.ts'
+import { LogActivity } from './log-activity.ts'
 import { readToEnd, type LogEnd } from './log-reader.ts'
 import { createSegment, fenced, giveUp, look, orFenced, type OwnSegment } from './own-segment.ts'
 import { hasReason } from './port.ts'
@@ -44,6 +46,7 @@ export interface Learned {
   readonly recent: RecentBatches
   /** Recoveries that events of the log tell of. */
   readonly told: ReadonlySet<string>
+  readonly activity: LogActivity
   /** What a record says where an operator, and not the recovery rule, said where the log ends. */
   readonly decided?: Pick<SessionRecovered, 'reason' | 'evidence'>
 }
@@ -94,7 +97,7 @@ async function goOn(
   // A later claimant removes the sockets of earlier ones.
   const socket = await orFenced(folder, () => lock.announce(name.epoch))
   const learned = await learn(folder, before)
-  const { end, recent, told } = learned
+  const { end, recent, told, activity } = learned
   if (end.chain.epoch > name.epoch) throw fenced(folder.id, `epoch ${end.chain.epoch} was claimed`)
   const newest = end.chain.links.at(-1)
   const recovered = [...(newest ? outstanding(newest, told) : []), ...(await recover(own, learned))]
@@ -110,7 +113,7 @@ async function goOn(
   await own.file.sync()
   for (const name of spentLocks(await look(own), own.name.epoch))
     await cleanUp(() => folder.port.unlink(join(folder.path, name)))
-  return JournalLease.start({ own, lock, session, recovered, recent, ...begun }, terms)
+  return JournalLease.start({ own, lock, session, recovered, recent, activity, ...begun }, terms)
 }
 
 /** Sets aside what a crash left after the log, before anything goes on without it. */
@@ -154,16 +157,27 @@ interface Terms {
 async function learnOnce(folder: SessionFolder, { known, receipt }: Terms): Promise<Learned> {
   const recent = known?.recent ?? new RecentBatches()
   const told = new Set(known?.told)
+  const activity = known?.activity ?? new LogActivity()
   const terms = { ...goneTo(known), receipt, start: nearEnd }
-  const end = await readToEnd(folder, terms, (batch) => note(batch, { recent, told }))
-  if (known === undefined || end.last) return { end, recent, told }
+  let first: LogBatch | undefined
+  const end = await readToEnd(folder, terms, (batch) => {
+    first ??= batch
+    note(batch, { recent, told, activity })
+  })
+  if (known === undefined && first && isFirst(first, end.chain)) activity.beginsTheLog()
+  if (known === undefined || end.last) return { end, recent, told, activity }
   // Nothing was added: what was the last batch then, and what was proven, still is.
   const { last, durable } = known.end
   return {
     end: { ...end, ...(last && { last }), ...(durable.seq > end.durable.seq && { durable }) },
     recent,
     told,
+    activity,
   }
+}
+
+function isFirst({ segment, start }: LogBatch, { links: [oldest] }: Chain): boolean {
+  return oldest?.name === segment && oldest.start.offset === start.offset
 }
 
 /** Where reading goes on: a position, and nothing else that was found with it. */
@@ -176,12 +190,13 @@ function goneTo(known: Learned | undefined): Pick<LogTerms, 'from' | 'known'> {
 /** Remembers what a later append, or recovery, must not repeat. */
 export function note(
   { commit, events, start, end, segment }: LogBatch,
-  { recent, told }: { recent: RecentBatches; told: Set<string> },
+  { recent, told, activity }: { recent: RecentBatches; told: Set<string>; activity: LogActivity },
 ): void {
   if (events.length > 0) {
     const place = { segment, offset: end.offset }
     recent.add(commit.batchId, { before: start.tail, after: end.tail, place })
   }
+  activity.hear(events)
   for (const { type, data } of events) {
     if (type === 'session/recovered') told.add(nameOf(data as SessionRecovered))
   }

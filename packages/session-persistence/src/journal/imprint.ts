@@ -25,11 +25,17 @@ export async function findImprint(folder: SessionFolder): Promise<Imprint | unde
   try {
     const { sizeBytes } = stat
     const close = await readSpan(file, Math.max(0, sizeBytes - closeSizeBytes), sizeBytes)
-    const sum = /^,"sum":"([0-9a-f]{64})"\}\}\n$/.exec(close.toString('latin1'))?.[1]
+    const sum = sumAtEnd(close)
     return sum === undefined ? undefined : { segment, sizeBytes, sum }
   } finally {
     await file.close()
   }
+}
+
+/** The sum that a line closes with, from its last bytes; `undefined` where that is no sealed line. */
+export function sumAtEnd(line: Buffer): string | undefined {
+  const close = line.subarray(Math.max(0, line.length - closeSizeBytes))
+  return /^,"sum":"([0-9a-f]{64})"\}\}\n$/.exec(close.toString('latin1'))?.[1]
 }
 
 export function isSameImprint(a: Imprint, b: Imprint): boolean {

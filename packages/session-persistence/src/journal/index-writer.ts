@@ -17,9 +17,10 @@ import {
 import { hasReason, isSystemFailure, type JournalPort } from './port.ts'
 import { createFile, createFilled, ensureFolder } from './private-file.ts'
 import type { JournalLease } from './lease.ts'
+import type { LeftLog } from './left-log.ts'
 import type { Store } from './store.ts'
 import { StoreIndex, type FoundIndex } from './store-index.ts'
-import { lineText } from './summary-line.ts'
+import { lineText, type SummaryLine } from './summary-line.ts'
 import { Survey, folderNames, type PageTerms } from './survey.ts'
 import { cleanUp, writeAll } from './writing.ts'
 
@@ -69,7 +70,7 @@ export class IndexWriter {
     const mark = { folder: folderName(lease.header.id), epoch: lease.epoch, tag: tagOf(incarnation) }
     const release = lease.release.bind(lease)
     let released: Promise<void> | undefined
-    lease.release = () => (released ??= release().then(() => this.settle(store, mark)))
+    lease.release = () => (released ??= release().then(() => this.settle(store, mark, lease.left)))
     try {
       await this.mark(store, mark)
     } catch (error) {
@@ -111,12 +112,12 @@ export class IndexWriter {
   }
 
   /** The session is as its log says now, and whoever marked it changes it no more. */
-  private async settle(store: Store, mark: Mark): Promise<void> {
+  private async settle(store: Store, mark: Mark, left?: LeftLog): Promise<void> {
     await quietly(async () => {
       const own = markName(mark.folder, mark.epoch, mark.tag)
-      const names = await store.port.readdir(indexPath(store))
+      let names = await store.port.readdir(indexPath(store))
       if (!names.includes(own)) return // somebody removed the index
-      const written = await this.writeLine(store, mark)
+      const written = await this.writeLine(store, mark, left)
       if (written) {
         const others = names
           .map(parseIndexName)
@@ -124,24 +125,30 @@ export class IndexWriter {
         const gone = new Set([own, ...others.map(({ name }) => name)])
         gone.delete(written.name)
         for (const name of gone) await cleanUp(() => store.port.unlink(join(indexPath(store), name)))
+        names = [...names.filter((name) => !gone.has(name) && name !== written.name), written.name]
       }
-      await this.foldWhenDue(store, mark.tag)
+      await this.foldWhenDue(store, mark.tag, names)
     })
   }
 
   /** A line of an epoch is for its holder to write: a later one has a mark of its own. */
-  private async writeLine(store: Store, { folder, epoch, tag }: Mark): Promise<EntryName | undefined> {
-    const seen = await this.survey.look(store, folder)
-    if (!seen?.line || !seen.isDurable || (epoch !== 0 && seen.line.epoch !== epoch)) return undefined
-    const text = lineText(seen.line)
-    if (text === undefined) return undefined
-    const name = lineName(folder, seen.line.epoch, tag)
+  private async writeLine(store: Store, mark: Mark, left?: LeftLog): Promise<EntryName | undefined> {
+    const { folder, tag } = mark
+    const line = left ? { folder, ...left } : await this.lookedUp(store, mark)
+    const text = line && lineText(line)
+    if (line === undefined || text === undefined) return undefined
+    const name = lineName(folder, line.epoch, tag)
     await writeEntry(store, join(indexPath(store), name), text)
-    return { kind: 'line', name, folder, epoch: seen.line.epoch }
+    return { kind: 'line', name, folder, epoch: line.epoch }
   }
 
-  private async foldWhenDue(store: Store, tag: string): Promise<void> {
-    const names = (await store.port.readdir(indexPath(store))).map(parseIndexName)
+  private async lookedUp(store: Store, { folder, epoch }: Mark): Promise<SummaryLine | undefined> {
+    const seen = await this.survey.look(store, folder)
+    return seen?.isDurable && (epoch === 0 || seen.line?.epoch === epoch) ? seen.line : undefined
+  }
+
+  private async foldWhenDue(store: Store, tag: string, found: readonly string[]): Promise<void> {
+    const names = found.map(parseIndexName)
     const entries = entriesIn(names)
     const isFull = this.isBehind || foldableCount(entries) >= this.leftCount + entriesMax
     if (!isFull && names.some(({ kind }) => kind === 'list')) return

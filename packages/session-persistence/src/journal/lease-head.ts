@@ -58,15 +58,15 @@ export class LeaseHead {
     this.callOff?.()
   }
 
-  /** A session that somebody else took over, or removed, needs no head of this epoch. */
-  async writeLast(): Promise<void> {
-    if (!this.isDue) return
+  /** False for a session that somebody else took over, or removed: it needs no head of this epoch. */
+  async writeLast(): Promise<boolean> {
     try {
       await glance(this.standing.place().own)
     } catch (error) {
       if (!isSessionError(error) || error.code !== 'FENCED') throw error
-      return
+      return false
     }
-    await this.write()
+    if (this.isDue) await this.write()
+    return true
   }
 }

@@ -6,41 +6,23 @@ import {
 } from '@tidemark/session-core'
 import { decideAcceptance, type RecentBatches } from '../acceptance.ts'
 import type { EncodedEvent } from '../encoded-event.ts'
-import type { AppendTerms, Lease, Receipt, StorageCapabilities, Tail } from '../storage.ts'
-import type { Begun } from './beginning.ts'
-import { commitSizeBytesMax, sealCommit } from './commit.ts'
+import type { AppendTerms, Lease, Receipt, Tail } from '../storage.ts'
+import { journalCapabilities } from './capabilities.ts'
+import { sealCommit } from './commit.ts'
 import { afterFailure, failureOf, released, type Failing } from './lease-failure.ts'
 import { LeaseHead, type Durability } from './lease-head.ts'
-import type { SessionLock } from './lock.ts'
+import type { LeaseStart } from './lease-start.ts'
+import { leftBy, type LeftLog } from './left-log.ts'
 import { glance, look, type OwnSegment } from './own-segment.ts'
 import { packedLinesOf } from './runs.ts'
 import { Packer } from './packer.ts'
 import { rotate, type Place } from './rotation.ts'
-import { batchSizeBytesMax, segmentSizeBytesMax } from './size.ts'
+import { segmentSizeBytesMax } from './size.ts'
 import { nameOf, toldIn } from './succession.ts'
 import { allInTurn, cleanUp, writeAll } from './writing.ts'
 
-export const journalCapabilities: StorageCapabilities = {
-  isShared: true,
-  isDurable: true,
-  hasSnapshots: true,
-  eventSizeBytesMax: batchSizeBytesMax - commitSizeBytesMax,
-  batchSizeBytesMax: batchSizeBytesMax - commitSizeBytesMax,
-}
-
 /** A lease that lasts packs what earlier ones have left. */
 const packDelayMs = 1_000
-
-/** A lease as it begins: its segment holds a header and a first batch, synced and looked at. */
-export interface LeaseStart extends Begun {
-  readonly own: OwnSegment
-  readonly lock: SessionLock
-  readonly session: SessionHeader
-  readonly recovered: readonly SessionRecovered[]
-  readonly recent: RecentBatches
-}
-
-export type { Durability }
 
 export interface LeaseTerms {
   readonly durability: Durability
@@ -68,6 +50,8 @@ export class JournalLease implements Lease {
   readonly epoch: number
   readonly header: SessionHeader
   readonly recovered: readonly SessionRecovered[]
+  /** Of the log once it was released; `undefined` where that has to be read. */
+  left: LeftLog | undefined
   private end: Tail
   private place: Place
   /** Whose first batch was synced and looked at last. */
@@ -78,6 +62,7 @@ export class JournalLease implements Lease {
   private state: State = { kind: 'open' }
   private inFlight: Promise<unknown> = Promise.resolve()
   private releasing: Promise<void> | undefined
+  private commit: Buffer
   private readonly head: LeaseHead
   private callOffPacking: (() => void) | undefined
 
@@ -85,7 +70,7 @@ export class JournalLease implements Lease {
     private readonly start: LeaseStart,
     private readonly terms: LeaseTerms,
   ) {
-    const { own, salt, session, recovered, tail, offset, provenSeq } = start
+    const { own, salt, session, recovered, tail, offset, provenSeq, commit } = start
     this.epoch = own.name.epoch
     this.header = session
     this.recovered = recovered
@@ -93,6 +78,7 @@ export class JournalLease implements Lease {
     this.place = { own, salt, offset }
     this.settled = own
     this.untold = recovered
+    this.commit = commit
     own.folder.memory.forget()
     this.packer = new Packer(() => this.settled, terms.compress)
     const standing = { place: () => this.place, end: () => this.end }
@@ -164,6 +150,7 @@ export class JournalLease implements Lease {
     const bytes = Buffer.concat(header ? [header, lines, commit] : [lines, commit])
     await this.attempt('STORAGE_FAILED', 'writing a batch', () => writeAll(own.file, bytes, offset))
     this.place = { own, salt, offset: offset + bytes.length }
+    this.commit = commit
     await this.attempt('OUTCOME_UNKNOWN', 'syncing a batch', () => own.file.sync())
     if (header)
       await this.attempt('OUTCOME_UNKNOWN', 'syncing a batch', () =>
@@ -188,8 +175,10 @@ export class JournalLease implements Lease {
   }
 
   private hear(batch: readonly EncodedEvent[]): void {
+    const events = batch.map(({ event }) => event)
+    this.start.activity.hear(events)
     if (this.untold.length === 0) return
-    const told = toldIn(batch.map(({ event }) => event))
+    const told = toldIn(events)
     this.untold = this.untold.filter((record) => !told.has(nameOf(record)))
   }
 
@@ -239,11 +228,16 @@ export class JournalLease implements Lease {
     const isOpen = this.state.kind === 'open'
     if (isOpen) this.state = { kind: 'over', error: released(own.folder.id) }
     await allInTurn('closing a segment', [
-      async () => (isOpen ? this.head.writeLast() : undefined),
+      async () => (isOpen ? this.leave() : undefined),
       async () => (isOpen ? this.packer.finish() : this.packer.stop()),
       () => own.file.close(),
       () => own.head.close(),
       () => lock.release(),
     ])
+  }
+
+  private async leave(): Promise<void> {
+    const { place, end: tail, commit } = this
+    if (await this.head.writeLast()) this.left = leftBy({ ...this.start, place, tail, commit })
   }
 }

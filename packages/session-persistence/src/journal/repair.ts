@@ -6,6 +6,7 @@ import { listNames } from './listing.ts'
 import { claimSession, note, type ClaimTerms, type Learn, type Learned } from './claim.ts'
 import { readHead } from './head.ts'
 import { boundedChains } from './intact.ts'
+import { LogActivity } from './log-activity.ts'
 import { readToEnd, type LogEnd } from './log-reader.ts'
 import { PackedFile } from './pack-file.ts'
 import { openSegment, type SessionFolder } from './segment-file.ts'
@@ -65,9 +66,10 @@ async function learnIn(
 ): Promise<Learned | undefined> {
   const recent = new RecentBatches()
   const told = new Set<string>()
+  const activity = new LogActivity()
   try {
     const { end, last } = await readChainThrough(folder, { chain, through: seq }, (batch) =>
-      note(batch, { recent, told }),
+      note(batch, { recent, told, activity }),
     )
     if (end.tail.seq !== seq) return undefined
     const links = chain.links.slice(0, chain.links.findIndex(({ name }) => name === end.segment) + 1)
@@ -79,6 +81,7 @@ async function learnIn(
       end: { ...end, chain: { ...chain, links }, durable, torn, ...(last && { last }) },
       recent,
       told,
+      activity,
       decided,
     }
   } catch (error) {
