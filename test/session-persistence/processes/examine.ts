@@ -1,6 +1,7 @@
 import { isEvent, isSessionError, type Session, type SessionView } from '@tidemark/session-core'
 import type { Context } from 'cordis'
 import { say, start, stop } from '../host.ts'
+import { wholeHistory } from '../window/told.ts'
 import { textOf, told, type Line, type Written } from './line.ts'
 
 /** What a root holds, compared with what writers said of it. Each entry names a session. */
@@ -113,7 +114,7 @@ class Examination {
     this.findings.acknowledged += acknowledged.length
     try {
       const view = await this.ctx.sessionPersistence.inspect(this.id)
-      this.compare(view)
+      this.compare(await textsIn(view))
       await this.compareWithParent(view)
       await this.goOn()
     } catch (error) {
@@ -124,8 +125,7 @@ class Examination {
     }
   }
 
-  private compare(view: SessionView): void {
-    const stored = textsIn(view)
+  private compare(stored: ReadonlyMap<number, string>): void {
     for (const each of this.expected.acknowledged.flat()) {
       if (stored.get(each.seq) !== textOf(each)) this.findings.lost.push(`${this.id}: ${each.label}`)
     }
@@ -144,8 +144,8 @@ class Examination {
   private async compareWithParent(view: SessionView): Promise<void> {
     const { parent } = this.expected
     if (parent === undefined) return
-    const inherited = textsIn(await this.ctx.sessionPersistence.inspect(parent.id))
-    const stored = textsIn(view)
+    const inherited = await textsIn(await this.ctx.sessionPersistence.inspect(parent.id))
+    const stored = await textsIn(view)
     for (const [seq, text] of inherited) {
       if (seq <= parent.through && stored.get(seq) !== text)
         this.findings.lost.push(`${this.id}: seq ${seq} of ${parent.id}`)
@@ -154,19 +154,22 @@ class Examination {
 
   /** Resumes it, appends, lets go; the second time there is nothing left to recover. */
   private async goOn(): Promise<void> {
-    const before = textsIn(await this.ctx.sessionPersistence.inspect(this.id))
+    const before = await textsIn(await this.ctx.sessionPersistence.inspect(this.id))
     let session = await this.ctx.sessionPersistence.resume(this.id)
-    const recovered = recoveries(session)
+    const recovered = await recoveries(session)
+    const resumed = await textsIn(session)
     if (recovered > 0) this.findings.recovered++
     for (const [seq, text] of before) {
-      if (textsIn(session).get(seq) !== text) this.findings.lost.push(`${this.id}: seq ${seq}, when resumed`)
+      if (resumed.get(seq) !== text) this.findings.lost.push(`${this.id}: seq ${seq}, when resumed`)
     }
     const { seq } = say(session, 'goes on')
     await this.ctx.sessions.flush(session)
     await this.ctx.sessions.dispose(session)
     session = await this.ctx.sessionPersistence.resume(this.id)
-    if (recoveries(session) !== recovered) this.findings.refused.push(`${this.id}: was recovered twice`)
-    if (textsIn(session).get(seq) !== 'goes on') this.findings.lost.push(`${this.id}: what it went on with`)
+    if ((await recoveries(session)) !== recovered)
+      this.findings.refused.push(`${this.id}: was recovered twice`)
+    if ((await textsIn(session)).get(seq) !== 'goes on')
+      this.findings.lost.push(`${this.id}: what it went on with`)
     await this.ctx.sessions.dispose(session)
     const verdict = await this.ctx.get('sessionStorage')!.verify(this.id)
     if (verdict.kind !== 'intact') this.findings.refused.push(`${this.id}: ${JSON.stringify(verdict)}`)
@@ -175,13 +178,13 @@ class Examination {
 
 const textAt = ([, text]: [number, string]): string => text
 
-const recoveries = (session: Session): number =>
-  [...session.log].filter(({ type }) => type === 'session/recovered').length
+const recoveries = async (session: Session): Promise<number> =>
+  (await wholeHistory(session)).filter(({ type }) => type === 'session/recovered').length
 
-/** The messages of a log by seq. */
-function textsIn(view: SessionView): Map<number, string> {
+/** The messages of a log by seq, of what is in memory and of what is not. */
+async function textsIn(view: SessionView): Promise<Map<number, string>> {
   const texts = new Map<number, string>()
-  for (const event of view.log) {
+  for (const event of await wholeHistory(view)) {
     const part = isEvent(event, 'user/message') ? event.data.parts[0] : undefined
     if (part && 'text' in part) texts.set(event.seq, part.text)
   }
