@@ -1,0 +1,81 @@
+import { isSessionError, type Host } from '@tidemark/session-core'
+import type { Continuity } from './continuity.ts'
+import type { Handle } from './handle.ts'
+import type { AuthorizeQuestion, SessionHeaderFunction } from './host.ts'
+import { reasonOf, type ContinuityReason } from './refusal.ts'
+import type { Refusals } from './refusals.ts'
+import type { Rules } from './rules.ts'
+import type { BoundHeader } from './session-header.ts'
+
+export interface EnforcementParts {
+  readonly continuity: Continuity
+  readonly refusals: Refusals
+  readonly rules: Rules
+  readonly headerOf: SessionHeaderFunction
+  readonly report: (error: unknown) => void
+}
+
+/**
+ * Answers `tidemark/authorize`. Yes takes an open handle of ours, of the generation that is current, a grant for the
+ * operation that holds now, and a session that bears the same principal and scope.
+ */
+export class Enforcement {
+  constructor(private readonly parts: EnforcementParts) {}
+
+  async answer(question: AuthorizeQuestion): Promise<void> {
+    const reason = await this.findReason(question)
+    if (reason === undefined) return question.allow()
+    question.deny()
+    const handle = this.parts.continuity.findHandle(question.as)
+    this.parts.refusals.record({
+      operation: `session/${question.operation}`,
+      reason,
+      sessionId: question.sessionId,
+      ...(handle && { principal: handle.principal.id, scope: handle.scope }),
+    })
+  }
+
+  private async findReason(question: AuthorizeQuestion): Promise<ContinuityReason | undefined> {
+    const handle = this.parts.continuity.findHandle(question.as)
+    if (!handle) return 'closed'
+    try {
+      await handle.requireGrant(`session/${question.operation}`)
+      await handle.update()
+      return (await this.isOwn(question, handle)) ? undefined : 'other-principal'
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (reason === undefined || reason === 'unavailable') this.parts.report(error)
+      return reason ?? 'unavailable' // who cannot tell has not said yes
+    }
+  }
+
+  private async isOwn(question: AuthorizeQuestion, handle: Handle): Promise<boolean> {
+    const { rules, headerOf } = this.parts
+    const { operation, sessionId, childId, header, childHeader } = question
+    const isOf = (found: BoundHeader): boolean => rules.isHeaderOf(found, handle)
+    const stored = header ?? (await headerOf(sessionId))
+    // What is to be created is not stored yet; without the right metadata nobody will be let at it.
+    if (operation === 'create' ? stored && !isOf(stored) : !stored || !isOf(stored)) return false
+    if (childHeader) return isOf(childHeader)
+    const child = childId === undefined ? undefined : await headerOf(childId)
+    return child === undefined || isOf(child)
+  }
+}
+
+interface HeaderStorage {
+  read(id: string, terms: { readonly from: number }): Promise<{ readonly header: BoundHeader }>
+}
+
+/** Headers as `ctx.sessionStorage` has them, if there is one. */
+export function storedHeaders(ctx: Host): SessionHeaderFunction {
+  return async (sessionId) => {
+    const storage = ctx.get('sessionStorage') as HeaderStorage | undefined
+    if (!storage) return undefined
+    try {
+      return (await storage.read(sessionId, { from: Number.MAX_SAFE_INTEGER })).header
+    } catch (error) {
+      if (isSessionError(error) && error.code === 'NOT_FOUND') return undefined
+      throw error
+    }
+  }
+}

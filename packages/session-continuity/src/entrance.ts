@@ -1,0 +1,204 @@
+import type { JsonObject } from '@tidemark/session-core'
+import { Handle, type Binding, type HandleParts, type RefreshRequest, type ResetRequest } from './handle.ts'
+import { Incarnation } from './incarnation.ts'
+import type { Policy } from './policy.ts'
+import type { Facts, PolicyState, Verdict } from './policy-state.ts'
+import { actingChain, isSamePrincipal, type Principal } from './principal.ts'
+import { refusal } from './refusal.ts'
+import { refuseScope } from './scope.ts'
+import { ScopeAccess } from './scope-access.ts'
+import type { StoreVerdict } from './store-identity.ts'
+import type { Terms } from './terms.ts'
+
+export interface OpenRequest {
+  readonly mode: 'begin' | 'resume'
+  readonly credential?: unknown
+  readonly scope: string
+}
+
+/** Whoever is told of an attempt that fails, fills in what is known by then. */
+export interface Asker {
+  principal?: Principal
+}
+
+interface Entry {
+  readonly access: ScopeAccess
+  readonly principal: Principal
+  /** What is granted now. */
+  readonly current: readonly string[]
+  readonly action: `continuity/${string}`
+  readonly detail: JsonObject
+  readonly decide: (facts: Facts) => Verdict
+}
+
+/** Where every handle comes from, but for those of lost states. Who asks and what is granted comes first. */
+export class Entrance {
+  constructor(private readonly terms: Terms) {}
+
+  async open({ mode, credential, scope }: OpenRequest, asker: Asker): Promise<Handle> {
+    const { rules, grants, authentication } = this.terms
+    refuseScope(scope)
+    const principal = (asker.principal = await authentication.authenticate(credential))
+    const current = await grants.current(principal, scope)
+    if (!rules.isAllowed(mode, { current })) throw refusal('no-grant', `no grant for ${mode}`)
+    const access = this.accessOf(scope, await this.storeFor(mode))
+    const decide = (facts: Facts): Verdict => {
+      if (mode === 'begin') return rules.judgeBegin(facts, { principal, operations: current })
+      const verdict = rules.judgeResume(facts, { principal })
+      const recorded = verdict.kind === 'yes' ? verdict.state.operations : []
+      const isAllowed = verdict.kind === 'no' || rules.isAllowed(mode, { recorded, current })
+      return isAllowed ? verdict : { kind: 'no', reason: 'no-grant' }
+    }
+    return this.enter({ access, principal, current, action: `continuity/${mode}`, detail: {}, decide })
+  }
+
+  async reset(before: Handle, parts: HandleParts, { reason }: ResetRequest): Promise<Handle> {
+    const { rules, grants, now } = this.terms
+    const { principal, scope, own } = parts
+    const current = await grants.current(principal, scope)
+    const terms = { generation: own.generation, now: now(), principal, operations: current }
+    const handle = await this.enter({
+      access: this.accessOf(scope, parts.storeId),
+      principal,
+      current,
+      action: 'continuity/reset',
+      detail: { reason: clipped(reason), after: before.incarnation },
+      decide: (facts) => rules.judgeReset(facts, terms),
+    })
+    await before.end({ next: handle.incarnation })
+    return handle
+  }
+
+  async refresh(before: Handle, parts: HandleParts, { credential }: RefreshRequest): Promise<Handle> {
+    const { rules, grants, authentication } = this.terms
+    const { scope, own, granted } = parts
+    const principal = await authentication.authenticate(credential)
+    const isSame = isSamePrincipal(principal, parts.principal)
+    const current = await grants.current(principal, scope)
+    if (!rules.isAllowed('refresh', { recorded: granted, current }))
+      throw refusal('no-grant', 'no grant for refresh')
+    const terms = { generation: own.generation, isSamePrincipal: isSame, principal }
+    const handle = await this.enter({
+      access: this.accessOf(scope, parts.storeId),
+      principal,
+      current,
+      action: 'continuity/refresh',
+      detail: { after: before.incarnation },
+      decide: (facts) => rules.judgeRefresh(facts, terms),
+    })
+    await before.end({ next: handle.incarnation })
+    return handle
+  }
+
+  /** What a handle is made of, once its state is durable. */
+  async admit(
+    { access, principal, current }: Pick<Entry, 'access' | 'principal' | 'current'>,
+    made: { incarnation: Incarnation; own: Policy; others: readonly Binding[]; state: PolicyState },
+  ): Promise<Handle> {
+    const { labels, rules, grants, handles } = this.terms
+    const { incarnation, own, others, state } = made
+    const { scope, storeId, witness } = access
+    if (handles.isOver) {
+      await incarnation.close({ refused: 'reloading' })
+      throw refusal('reloading', 'continuity is being unloaded; nothing was opened')
+    }
+    const handle = new Handle({
+      scope,
+      storeId,
+      principal,
+      incarnation,
+      witness,
+      own: { policy: own, generation: state.generation },
+      others,
+      state,
+      granted: state.operations.filter((operation) => current.includes(operation)),
+      labels,
+      rules,
+      currentGrants: () => grants.current(principal, scope),
+      successor: this,
+      onEnd: (ended) => handles.drop(ended),
+    })
+    handles.add(handle)
+    return handle
+  }
+
+  /** Those whom a principal acts for, as far as they have been in the scope, and the highest of their labels. */
+  async othersOf(
+    access: ScopeAccess,
+    principal: Principal,
+  ): Promise<{ others: Binding[]; labels: string[] }> {
+    const others: Binding[] = []
+    const labels: string[] = []
+    for (const { id } of actingChain(principal).slice(1)) {
+      const policy = access.policyOf(id)
+      const facts = await policy.facts()
+      if (facts.found.kind === 'missing' && !facts.mark) continue
+      const generation = facts.found.kind === 'found' ? facts.found.state.generation : 0
+      const verdict = this.terms.rules.judgeGeneration(facts, { generation })
+      if (verdict.kind === 'no') throw refused(verdict.reason)
+      others.push({ policy, generation })
+      labels.push(verdict.state.sensitivity)
+    }
+    return { others, labels }
+  }
+
+  accessOf(scope: string, storeId: string): ScopeAccess {
+    const { store, labels } = this.terms
+    return new ScopeAccess({ store, labels, storeId, scope })
+  }
+
+  /** @throws SessionError `CORRUPT` unless the store is the one that the witness knows. */
+  async identity(): Promise<Exclude<StoreVerdict, { kind: 'no' }>> {
+    const verdict = this.terms.rules.judgeStore(await this.terms.store.identify())
+    if (verdict.kind === 'no') throw refused(verdict.reason)
+    return verdict
+  }
+
+  /** Only a begin makes a store. */
+  private async storeFor(mode: OpenRequest['mode']): Promise<string> {
+    const verdict = await this.identity()
+    if (verdict.kind === 'known') return verdict.storeId
+    if (mode === 'resume') throw refused('unknown-scope')
+    return this.terms.store.establish(verdict.storeId)
+  }
+
+  /** Judges, then records, then commits: what was refused before leaves nothing behind. */
+  private async enter(entry: Entry): Promise<Handle> {
+    const { access, principal, action, detail } = entry
+    const { labels, now } = this.terms
+    if (this.terms.handles.isFull) throw refusal('too-many', 'too many handles are open in this process')
+    const own = access.policyOf(principal.id)
+    const { others, labels: inherited } = await this.othersOf(access, principal)
+    const decide = (facts: Facts): Verdict => {
+      const verdict = entry.decide(facts)
+      if (verdict.kind === 'no') return verdict
+      const { state } = verdict
+      const sensitivity = labels.highest(state.sensitivity, ...inherited)
+      return { kind: 'yes', state: { ...state, sensitivity } }
+    }
+    const judged = decide(await own.facts())
+    if (judged.kind === 'no') throw refused(judged.reason)
+    const { generation, sensitivity } = judged.state
+    const incarnation = await Incarnation.begin({
+      ...{ shelf: access.shelf, witness: access.witness, storeId: access.storeId, scope: access.scope },
+      ...{ key: own.key, now, action },
+      detail: { ...detail, principal: principal.id, reached: [{ key: own.key, generation, sensitivity }] },
+    })
+    try {
+      const state = await own.commit(decide, incarnation.patch)
+      return await this.admit(entry, { incarnation, own, others, state })
+    } catch (error) {
+      await incarnation.abort(error)
+      throw error
+    }
+  }
+}
+
+export function refused(reason: Parameters<typeof refusal>[0]): Error {
+  return refusal(reason, `refused: ${reason}; nothing was opened`)
+}
+
+/** What a host gives as a reason is kept, within bounds. */
+export function clipped(reason: string): string {
+  return reason.slice(0, 1_000).toWellFormed()
+}

@@ -1,0 +1,75 @@
+import { tracked } from '@tidemark/session-core'
+import { Authentication } from './authenticator.ts'
+import { Config, type Settings } from './config.ts'
+import { Continuity } from './continuity.ts'
+import { Enforcement, storedHeaders } from './enforcement.ts'
+import { systemPort } from './file/fs.ts'
+import { FileStore } from './file/store.ts'
+import { Grants } from './grants.ts'
+import type { ContinuityHost } from './host.ts'
+import { Labels } from './label.ts'
+import { Refusals } from './refusals.ts'
+import { rules as allRules, type Rules } from './rules.ts'
+import type { ContinuityStore } from './store.ts'
+import { HandleBook, type Terms } from './terms.ts'
+
+export const name = 'tidemark-session-continuity'
+export const inject: readonly string[] = []
+
+/**
+ * Provides `ctx.continuity`, and answers `tidemark/authorize`. When it is unloaded its users go first; then nothing is
+ * opened any more, what is open is closed, and the listener goes: a store that requires an answer refuses until there
+ * is one again.
+ */
+export function apply(ctx: ContinuityHost, config: Config): void {
+  const settings = Config.parse(config)
+  const { root, witness, auditSizeBytesMax } = settings
+  const store = new FileStore({ port: systemPort, root, witness, auditSizeBytesMax })
+  provideContinuity(ctx, settings, { store })
+}
+
+/** With a store, and with rules, of somebody else: for other stores and for tests. */
+export function provideContinuity(
+  ctx: ContinuityHost,
+  settings: Settings,
+  { store, rules = allRules }: { readonly store: ContinuityStore; readonly rules?: Rules },
+): Continuity {
+  const report = (error: unknown): void => ctx.logger.warn(error)
+  const terms = termsOf(settings, { store, rules, report })
+  const continuity = new Continuity(ctx, terms)
+  const { refusals } = terms
+  const headerOf = settings.sessionHeader ?? storedHeaders(ctx)
+  const enforcement = new Enforcement({ continuity, refusals, rules, headerOf, report })
+  ctx.effect(function* () {
+    yield () => continuity.close()
+    yield ctx.on('tidemark/authorize', (question) => enforcement.answer(question))
+    yield ctx.provide('continuity', tracked(continuity, 'continuity'))
+  }, 'ctx.continuity')
+  return continuity
+}
+
+export interface TermsParts {
+  readonly store: ContinuityStore
+  readonly rules: Rules
+  readonly report: (error: unknown) => void
+}
+
+export function termsOf(settings: Settings, { store, rules, report }: TermsParts): Terms {
+  const { labels, floor, answerMsMax, clockToleranceMs, now, authenticators } = settings
+  return {
+    store,
+    rules,
+    now,
+    labels: new Labels(labels, floor ?? labels[0] ?? ''),
+    authentication: new Authentication({ authenticators, answerMsMax, clockToleranceMs, now, report }),
+    grants: new Grants({ ask: settings.grants, answerMsMax, now, report }),
+    refusals: new Refusals({
+      sink: store.refusals,
+      now,
+      report,
+      burstMax: settings.refusedBurstMax,
+      lineMs: settings.refusedLineMs,
+    }),
+    handles: new HandleBook(settings.handlesMax),
+  }
+}

@@ -1,0 +1,115 @@
+import type { Labels } from './label.ts'
+import {
+  policyStateSchema,
+  type Facts,
+  type PolicyState,
+  type StateFound,
+  type Verdict,
+} from './policy-state.ts'
+import { refusal } from './refusal.ts'
+import type { ScopeWitness } from './scope-witness.ts'
+import type { AuditShelf, Cell, CellFound } from './store.ts'
+import type { WitnessPatch } from './witness.ts'
+
+/** Others who are faster, one after the other. */
+const triesMax = 1_000
+
+export interface PolicyParts {
+  readonly key: string
+  readonly cell: Cell
+  readonly witness: ScopeWitness
+  readonly shelf: Pick<AuditShelf, 'pause'>
+  readonly labels: Labels
+}
+
+/** What a decision is made upon, and the number that it has to be the next after. */
+export type FoundFacts = Facts & { readonly number: number }
+
+/** The stored policy state of one key, with its mark in the witness. */
+export class Policy {
+  constructor(private readonly parts: PolicyParts) {}
+
+  get key(): string {
+    return this.parts.key
+  }
+
+  /** The witness is read first, so that a sound state is never behind it. */
+  async facts(): Promise<FoundFacts> {
+    const { witness, key, cell, labels } = this.parts
+    const { [key]: mark } = (await witness.read()).marks
+    const found = await cell.read()
+    return { found: asState(found), mark, labels, number: found.number }
+  }
+
+  /**
+   * Decides upon what is stored, as often as others are faster. Resolves when the state is durable and, after it,
+   * the witness.
+   * @throws SessionError with the reason of the verdict; nothing was changed then.
+   */
+  async commit(decide: (facts: Facts) => Verdict, patch: WitnessPatch = {}): Promise<PolicyState> {
+    const { cell, shelf, key } = this.parts
+    for (let tries = 0; tries < triesMax; tries++) {
+      const facts = await this.facts()
+      const verdict = decide(facts)
+      if (verdict.kind === 'no')
+        throw refusal(verdict.reason, `refused: ${verdict.reason}; nothing was changed`)
+      const { state } = verdict
+      const { found } = facts
+      if (found.kind === 'found' && isSameState(found.state, state)) {
+        // Whoever wrote it may not have come so far.
+        await cell.settle()
+        await this.witnessed(found.revision, state, patch)
+        return state
+      }
+      const revision = await cell.replace(state, { expected: facts.number })
+      if (revision !== undefined) {
+        await this.witnessed(revision, state, patch)
+        return state
+      }
+      await shelf.pause()
+    }
+    throw refusal('contended', `others write ${key.slice(0, 8)} without a pause`)
+  }
+
+  /** Puts a state in place of one that is lost or damaged; `undefined` when somebody else was faster. */
+  async supersede(
+    state: PolicyState,
+    { number, above, patch }: { number: number; above: number; patch: WitnessPatch },
+  ): Promise<PolicyState | undefined> {
+    const { cell, witness, key } = this.parts
+    const revision = await cell.replace(state, { expected: number, above })
+    if (revision === undefined) return undefined
+    const { generation, sensitivity } = state
+    const mark = { key, value: { revision, generation, sensitivity } }
+    await witness.patch({ ...patch, mark }, { isSalvaged: true })
+    return state
+  }
+
+  /** Where the cell stands, sound or not. */
+  async found(): Promise<CellFound> {
+    return this.parts.cell.read()
+  }
+
+  /** Whatever is left of it and proves itself. */
+  async provable(): Promise<readonly PolicyState[]> {
+    const values = await this.parts.cell.provable()
+    return values.flatMap((value) => policyStateSchema.safeParse(value).data ?? [])
+  }
+
+  private async witnessed(revision: number, state: PolicyState, patch: WitnessPatch): Promise<void> {
+    const { witness, key } = this.parts
+    const { generation, sensitivity } = state
+    await witness.patch({ ...patch, mark: { key, value: { revision, generation, sensitivity } } })
+  }
+}
+
+function asState(found: CellFound): StateFound {
+  if (found.kind !== 'found') return { kind: found.kind }
+  const state = policyStateSchema.safeParse(found.value).data
+  return state ? { kind: 'found', revision: found.number, state } : { kind: 'damaged' }
+}
+
+function isSameState(a: PolicyState, b: PolicyState): boolean {
+  const spelled = (state: PolicyState): string => JSON.stringify(Object.entries(state).sort())
+  return spelled(a) === spelled(b)
+}

@@ -1,0 +1,110 @@
+import { clipped, refused, type Asker, type Entrance } from './entrance.ts'
+import type { Handle } from './handle.ts'
+import { Incarnation } from './incarnation.ts'
+import type { PolicyState } from './policy-state.ts'
+import type { Principal } from './principal.ts'
+import { reachedIn } from './records.ts'
+import { refusal } from './refusal.ts'
+import { refuseScope } from './scope.ts'
+import type { ScopeAccess } from './scope-access.ts'
+import type { Terms } from './terms.ts'
+
+export interface RecoverRequest {
+  readonly credential?: unknown
+  readonly reason: string
+}
+
+/** Others who recover the same, one after the other. */
+const triesMax = 64
+
+interface Found {
+  readonly number: number
+  readonly above: number
+  readonly state: PolicyState
+}
+
+/** Goes on from a lost or damaged state, by a grant of its own, at the highest label that anything proves. */
+export class Recovery {
+  constructor(
+    private readonly terms: Terms,
+    private readonly entrance: Entrance,
+  ) {}
+
+  async recover(scope: string, request: RecoverRequest, asker: Asker): Promise<Handle> {
+    const { authentication, grants, rules } = this.terms
+    refuseScope(scope)
+    const principal = (asker.principal = await authentication.authenticate(request.credential))
+    const current = await grants.current(principal, scope)
+    // What was recorded may be what is lost: the grant of today alone counts.
+    if (!rules.isAllowed('recover', { current })) throw refusal('no-grant', 'no grant for recover')
+    const storeId = await this.knownStore()
+    const access = this.entrance.accessOf(scope, storeId)
+    const { others, labels } = await this.entrance.othersOf(access, principal)
+    const terms = { access, principal, current, inherited: labels }
+    // Nothing is made for a scope of which nothing is left.
+    const { state } = await this.judge(terms)
+    await this.terms.store.establish(storeId)
+    const own = access.policyOf(principal.id)
+    const { generation, sensitivity } = state
+    const incarnation = await Incarnation.begin({
+      ...{ shelf: access.shelf, witness: access.witness, storeId, scope, key: own.key },
+      now: this.terms.now,
+      action: 'continuity/recover',
+      detail: {
+        ...{ reason: clipped(request.reason), principal: principal.id },
+        reached: [{ key: own.key, generation, sensitivity }],
+      },
+      isTolerant: true,
+    })
+    try {
+      const committed = await this.commit(terms, incarnation)
+      return await this.entrance.admit(terms, { incarnation, own, others, state: committed })
+    } catch (error) {
+      await incarnation.abort(error)
+      throw error
+    }
+  }
+
+  private async commit(terms: JudgeTerms, incarnation: Incarnation): Promise<PolicyState> {
+    const { access, principal } = terms
+    for (let tries = 0; tries < triesMax; tries++) {
+      const { state, ...place } = await this.judge(terms)
+      const { patch } = incarnation
+      const committed = await access.policyOf(principal.id).supersede(state, { ...place, patch })
+      if (committed) return committed
+      await access.shelf.pause()
+    }
+    throw refusal('contended', 'others recover this scope without a pause')
+  }
+
+  private async judge({ access, principal, current, inherited }: JudgeTerms): Promise<Found> {
+    const { labels, rules } = this.terms
+    const policy = access.policyOf(principal.id)
+    const mark = (await access.witness.salvage()).marks[policy.key]
+    const { number } = await policy.found()
+    const states = await policy.provable()
+    const readings = (await access.records.salvage()).map(({ reading }) => reading)
+    const reached = reachedIn(readings, policy.key)
+    const verdict = rules.judgeRecover({ states, mark, reached, labels }, { principal, operations: current })
+    if (verdict.kind === 'no') throw refused(verdict.reason)
+    const sensitivity = labels.highest(verdict.state.sensitivity, ...inherited)
+    return { number, above: mark?.revision ?? 0, state: { ...verdict.state, sensitivity } }
+  }
+
+  /** The store, or what the witness knows of a lost one. A store that another witness knows is not to be gone on in. */
+  private async knownStore(): Promise<string> {
+    const { storeId, witnessedId, isEmpty } = await this.terms.store.identify()
+    const verdict = this.terms.rules.judgeStore({ storeId, witnessedId, isEmpty })
+    if (verdict.kind === 'no' && verdict.reason === 'other-store') throw refused('other-store')
+    const known = storeId ?? witnessedId
+    if (known === undefined) throw refused('unknown-scope')
+    return known
+  }
+}
+
+interface JudgeTerms {
+  readonly access: ScopeAccess
+  readonly principal: Principal
+  readonly current: readonly string[]
+  readonly inherited: readonly string[]
+}

@@ -1,0 +1,22 @@
+import { isAllowed } from './grants.ts'
+import * as policy from './policy-state.ts'
+import { judgeStore } from './store-identity.ts'
+import { judgeAcknowledge } from './orphan.ts'
+import { isHeaderOf } from './session-header.ts'
+
+/** Every decision, in one place, so that a test can take one away and see that something is noticed. */
+export const rules = {
+  isAllowed,
+  isHeaderOf,
+  judgeAcknowledge,
+  judgeBegin: policy.judgeBegin,
+  judgeGeneration: policy.judgeGeneration,
+  judgeRecover: policy.judgeRecover,
+  judgeRefresh: policy.judgeRefresh,
+  judgeReset: policy.judgeReset,
+  judgeResume: policy.judgeResume,
+  judgeStore,
+  mergeRaise: policy.mergeRaise,
+}
+
+export type Rules = typeof rules

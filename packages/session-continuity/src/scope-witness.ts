@@ -1,0 +1,62 @@
+import type { Labels } from './label.ts'
+import { refusal } from './refusal.ts'
+import type { AuditShelf, Cell } from './store.ts'
+import { mergeWitness, noWitness, witnessSchema, type Witness, type WitnessPatch } from './witness.ts'
+
+/** Others who are faster, one after the other. */
+const triesMax = 1_000
+
+/** The witness of one scope, as it is stored. */
+export class ScopeWitness {
+  constructor(
+    private readonly cell: Cell,
+    private readonly labels: Labels,
+    private readonly shelf: Pick<AuditShelf, 'pause'>,
+  ) {}
+
+  /** @throws SessionError `CORRUPT` (`damaged`). */
+  async read(): Promise<Witness> {
+    const found = await this.cell.read()
+    if (found.kind === 'missing') return noWitness
+    const witness = found.kind === 'found' ? parse(found.value) : undefined
+    if (witness) return witness
+    throw refusal('damaged', 'the witness of a scope is damaged')
+  }
+
+  /** What is left of it, where it is damaged: it is evidence, and no base to go on from. */
+  async salvage(): Promise<Witness> {
+    const values = (await this.cell.provable()).flatMap((value) => parse(value) ?? [])
+    return values.reduce((whole, value) => this.withAll(whole, value), noWitness)
+  }
+
+  /**
+   * Resolves when the witness durably says so.
+   * @throws SessionError `CORRUPT` (`damaged`), unless what can be salvaged is to be gone on from.
+   */
+  async patch(patch: WitnessPatch, { isSalvaged = false } = {}): Promise<void> {
+    for (let tries = 0; tries < triesMax; tries++) {
+      const found = await this.cell.read()
+      const known = found.kind === 'found' ? parse(found.value) : undefined
+      if (found.kind !== 'missing' && !known && !isSalvaged)
+        throw refusal('damaged', 'the witness of a scope is damaged')
+      const before = known ?? (found.kind === 'missing' ? noWitness : await this.salvage())
+      const after = mergeWitness(before, patch, this.labels)
+      if (after === known) return this.cell.settle()
+      if ((await this.cell.replace(after, { expected: found.number })) !== undefined) return
+      await this.shelf.pause()
+    }
+    throw refusal('contended', 'others write the witness of this scope without a pause')
+  }
+
+  private withAll(whole: Witness, { marks, heads }: Witness): Witness {
+    const patches: WitnessPatch[] = [
+      ...Object.entries(marks).map(([key, value]) => ({ mark: { key, value } })),
+      ...Object.entries(heads).map(([number, value]) => ({ head: { number: Number(number), value } })),
+    ]
+    return patches.reduce((merged, patch) => mergeWitness(merged, patch, this.labels), whole)
+  }
+}
+
+function parse(value: unknown): Witness | undefined {
+  return witnessSchema.safeParse(value).data
+}

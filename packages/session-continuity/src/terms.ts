@@ -1,0 +1,55 @@
+import type { Authentication } from './authenticator.ts'
+import type { Grants } from './grants.ts'
+import type { Handle } from './handle.ts'
+import type { Labels } from './label.ts'
+import type { Refusals } from './refusals.ts'
+import type { Rules } from './rules.ts'
+import type { ContinuityStore } from './store.ts'
+
+/** What every part of the service goes by. */
+export interface Terms {
+  readonly store: ContinuityStore
+  readonly labels: Labels
+  readonly authentication: Authentication
+  readonly grants: Grants
+  readonly refusals: Refusals
+  readonly rules: Rules
+  readonly now: () => number
+  /** Handles that are open in this process. */
+  readonly handles: HandleBook
+}
+
+/** The handles of this service: an object that is not in it is no handle, whatever it looks like. */
+export class HandleBook {
+  private readonly open = new Set<Handle>()
+  private isClosing = false
+
+  constructor(private readonly countMax: number) {}
+
+  get isOver(): boolean {
+    return this.isClosing
+  }
+
+  get isFull(): boolean {
+    return this.open.size >= this.countMax
+  }
+
+  add(handle: Handle): void {
+    this.open.add(handle)
+  }
+
+  find(value: unknown): Handle | undefined {
+    const handle = value as Handle
+    return this.open.has(handle) ? handle : undefined
+  }
+
+  drop(handle: Handle): void {
+    this.open.delete(handle)
+  }
+
+  /** Nothing is opened from now on; what is open. */
+  close(): readonly Handle[] {
+    this.isClosing = true
+    return [...this.open]
+  }
+}
