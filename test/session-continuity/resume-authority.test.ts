@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { rules } from './source.ts'
+import type { rules } from './source.ts'
 import {
   World,
   allOperations,

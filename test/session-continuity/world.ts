@@ -66,7 +66,7 @@ export function granted(table: Readonly<Record<string, readonly string[]>>): Gra
 
 export interface ProcessOptions {
   readonly grants?: GrantsFunction
-  readonly rules?: Partial<Rules>
+  readonly rules?: Partial<Rules> | undefined
   readonly terms?: Partial<Terms>
   readonly port?: ContinuityPort
   readonly config?: Partial<Config>

@@ -68,7 +68,7 @@ export class Recovery {
   private async commit(terms: JudgeTerms, incarnation: Incarnation): Promise<PolicyState> {
     const { access, principal } = terms
     for (let tries = 0; tries < triesMax; tries++) {
-      const { state, ...place } = await this.judge(terms)
+      const { state, ...place } = await this.judge(terms, incarnation.id)
       const { patch } = incarnation
       const committed = await access.policyOf(principal.id).supersede(state, { ...place, patch })
       if (committed) return committed
@@ -77,14 +77,18 @@ export class Recovery {
     throw refusal('contended', 'others recover this scope without a pause')
   }
 
-  private async judge({ access, principal, current, inherited }: JudgeTerms): Promise<Found> {
+  /** What this very recovery has recorded already proves nothing. */
+  private async judge({ access, principal, current, inherited }: JudgeTerms, ownId?: string): Promise<Found> {
     const { labels, rules } = this.terms
     const policy = access.policyOf(principal.id)
     const mark = (await access.witness.salvage()).marks[policy.key]
     const { number } = await policy.found()
     const states = await policy.provable()
-    const readings = (await access.records.salvage()).map(({ reading }) => reading)
-    const reached = reachedIn(readings, policy.key)
+    const recorded = (await access.records.salvage()).filter(({ incarnation }) => incarnation !== ownId)
+    const reached = reachedIn(
+      recorded.map(({ reading }) => reading),
+      policy.key,
+    )
     const verdict = rules.judgeRecover({ states, mark, reached, labels }, { principal, operations: current })
     if (verdict.kind === 'no') throw refused(verdict.reason)
     const sensitivity = labels.highest(verdict.state.sensitivity, ...inherited)

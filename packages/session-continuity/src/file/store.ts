@@ -54,11 +54,12 @@ export class FileStore implements ContinuityStore {
       await this.refuseNested()
       await ensureRoot(port, this.root)
       await ensureRoot(port, this.witnessRoot)
+      // Complete before it is marked as one: a store that is known is never half a store.
+      await ensureFolder(port, join(this.root, 'scopes'), this.root)
+      await ensureFolder(port, join(this.witnessRoot, 'scopes'), this.witnessRoot)
       const id = await this.mark(this.idCell(this.root), storeId ?? port.random(16))
       const witnessed = await this.mark(this.idCell(this.witnessRoot), id)
       if (witnessed !== id) throw refusal('other-store', 'the witness is of another store')
-      await ensureFolder(port, join(this.root, 'scopes'), this.root)
-      await ensureFolder(port, join(this.witnessRoot, 'scopes'), this.witnessRoot)
       return id
     })
   }

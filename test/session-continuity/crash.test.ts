@@ -1,0 +1,198 @@
+import { reasonOf, type Handle } from '@tidemark/session-continuity'
+import { SimulatedDisk, crashStates } from '@tidemark/session-persistence/testkit'
+import { describe, expect, it } from 'vitest'
+import type { Continuity } from './source.ts'
+import { endAll, openOn, processOn, signedIn } from './simulated.ts'
+import { credential } from './world.ts'
+
+const labels = ['public', 'internal', 'confidential', 'secret']
+
+interface Reached {
+  readonly generation: number
+  readonly sensitivity: string
+}
+
+const rank = ({ generation, sensitivity }: Reached): number => generation * 10 + labels.indexOf(sensitivity)
+
+interface Act {
+  /** What was there before, and was acknowledged. */
+  readonly before: (continuity: Continuity) => Promise<Handle | undefined>
+  readonly act: (continuity: Continuity, handle: Handle | undefined) => Promise<Handle | undefined>
+  /** How a resume may be refused after a crash: then a recover must work, or a begin where nothing was begun. */
+  readonly refusals: readonly string[]
+  readonly damage?: (disk: SimulatedDisk) => Promise<void>
+}
+
+const started = async (continuity: Continuity): Promise<Handle> => {
+  const handle = await continuity.open({ mode: 'begin', credential: old, scope: 's' })
+  await handle.raise('internal')
+  return handle
+}
+
+const old = credential('alice', { authenticatedAt: 1_000 })
+const fresh = credential('alice', { authenticatedAt: 1_764_000_000_000 })
+
+const acts: Readonly<Record<string, Act>> = {
+  begin: {
+    before: async () => undefined,
+    act: (continuity) => continuity.open({ mode: 'begin', credential: old, scope: 's' }),
+    refusals: ['unknown-scope', 'no-witness'],
+  },
+  resume: {
+    before: async (continuity) => {
+      await (await started(continuity)).close()
+      return undefined
+    },
+    act: (continuity) => continuity.open({ mode: 'resume', credential: fresh, scope: 's' }),
+    refusals: [],
+  },
+  raise: {
+    before: started,
+    act: async (_, handle) => {
+      await handle!.raise('secret')
+      return handle
+    },
+    refusals: [],
+  },
+  audit: {
+    before: started,
+    act: async (_, handle) => {
+      await handle!.audit({ action: 'deploy', detail: { target: 'production' } })
+      return handle
+    },
+    refusals: [],
+  },
+  refresh: {
+    before: started,
+    act: (_, handle) => handle!.refresh({ credential: fresh }),
+    refusals: [],
+  },
+  reset: {
+    before: started,
+    act: (_, handle) => handle!.reset({ reason: 'a new project' }),
+    refusals: [],
+  },
+  close: {
+    before: started,
+    act: async (_, handle) => {
+      await handle!.close()
+      return handle
+    },
+    refusals: [],
+  },
+  recover: {
+    before: async (continuity) => {
+      await (await started(continuity)).close()
+      return undefined
+    },
+    damage: async (disk) => {
+      const states = [...disk.files().keys()].filter((path) => path.includes('/state-'))
+      for (const path of states) await disk.unlink(path)
+      await disk.syncFolder(states[0]!.slice(0, states[0]!.lastIndexOf('/')))
+    },
+    act: (continuity) => continuity.recover('s', { credential: fresh, reason: 'lost' }),
+    refusals: ['lost-state'],
+  },
+}
+
+/** The disk after an act, all that happened in it recorded, and what was acknowledged by then. */
+async function perform({ before, act, damage }: Act) {
+  const disk = new SimulatedDisk({ isRecorded: true })
+  const continuity = processOn(disk)
+  const handle = await before(continuity)
+  const acknowledged: (Reached & { readonly changes: number })[] = []
+  const note = (reached: Reached): void => {
+    const { generation, sensitivity } = reached
+    acknowledged.push({ changes: disk.changes, generation, sensitivity })
+  }
+  if (handle) note(handle)
+  else if (damage || disk.changes > 0) note({ generation: 1, sensitivity: 'internal' })
+  if (damage) await damage(disk)
+  const from = disk.changes
+  const after = await act(continuity, handle)
+  if (after) note(after)
+  return { disk, from, acknowledged }
+}
+
+/** How a process that starts after the crash gets in. */
+async function getIn(disk: SimulatedDisk, refusals: readonly string[]): Promise<Handle> {
+  try {
+    return await openOn(disk, 'resume')
+  } catch (error) {
+    const reason = reasonOf(error)
+    if (reason === undefined) throw error
+    expect(refusals).toContain(reason)
+    if (reason === 'unknown-scope') return openOn(disk, 'begin')
+    return processOn(disk).recover('s', { credential: signedIn(disk), reason: 'crashed' })
+  }
+}
+
+describe.each(Object.entries(acts))('a crash in %s', (_, act) => {
+  it('at every write leaves a scope that can be resumed, or recovered, at what was acknowledged', async () => {
+    const { disk, from, acknowledged } = await perform(act)
+    let count = 0
+    for (const { image, point, kind, choice } of crashStates(disk.recording, {
+      seed: 1,
+      from,
+      statesMax: 250,
+    })) {
+      const where = `${kind} before operation ${point}, ${choice}`
+      const revived = new SimulatedDisk({ image })
+      // A day later: whoever signs in again does so after any reset.
+      revived.clock.skip(86_400_000)
+      const handle = await getIn(revived, act.refusals)
+      const owed = acknowledged.filter(({ changes }) => changes <= point).map(rank)
+      expect(rank(handle), where).toBeGreaterThanOrEqual(Math.max(0, ...owed))
+      // And what it does there can be relied upon, after one more crash too.
+      await handle.raise('confidential')
+      await handle.close()
+      const again = await openOn(new SimulatedDisk({ image: revived.image() }), 'resume')
+      expect(rank(again), where).toBe(rank(handle))
+      await endAll(revived)
+      expect(revived.openFiles, where).toBe(0)
+      count += 1
+    }
+    expect(count).toBeGreaterThan(20)
+  })
+
+  it('with a failure of the medium at every call is told, and leaves the same', async () => {
+    const { disk, from } = await perform(act)
+    const calls = disk.calls
+    expect(disk.changes).toBeGreaterThan(from)
+    const first = (await callsBefore(act)) ?? 0
+    for (let at = first; at < calls; at += 1) {
+      const { failed, wounded, owed } = await performWithFault(act, at)
+      const revived = new SimulatedDisk({ image: wounded.image() })
+      revived.clock.skip(86_400_000)
+      const handle = await getIn(revived, act.refusals)
+      expect(rank(handle), `call ${at}, ${failed ? 'told' : 'not told'}`).toBeGreaterThanOrEqual(owed)
+      await handle.close()
+    }
+  })
+})
+
+async function callsBefore({ before, damage }: Act): Promise<number> {
+  const disk = new SimulatedDisk()
+  await before(processOn(disk))
+  if (damage) await damage(disk)
+  return disk.calls
+}
+
+async function performWithFault({ before, act, damage }: Act, at: number) {
+  const disk = new SimulatedDisk()
+  const continuity = processOn(disk)
+  const handle = await before(continuity)
+  if (damage) await damage(disk)
+  let owed = handle || damage || disk.changes > 0 ? rank({ generation: 1, sensitivity: 'internal' }) : 0
+  disk.onCall = ({ index }) => (index === at ? { kind: 'refused', code: 'EIO' } : undefined)
+  let failed = false
+  try {
+    const after = await act(continuity, handle)
+    if (after) owed = rank(after)
+  } catch (error) {
+    expect(reasonOf(error)).toBe('unavailable')
+    failed = true
+  }
+  disk.onCall = undefined
+  return { failed, wounded: disk, owed }
+}

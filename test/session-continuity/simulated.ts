@@ -1,0 +1,47 @@
+import type { Handle } from '@tidemark/session-continuity'
+import { SimulatedDisk } from '@tidemark/session-persistence/testkit'
+import { Config, Continuity, FileStore, rules, termsOf, type LockPort } from './source.ts'
+import { credential, everything, trusting, withLocks } from './world.ts'
+
+/** A process on a simulated disk. A kernel that has just started holds no names. */
+export function processOn(disk: SimulatedDisk): Continuity {
+  const held = new Set<string>()
+  const locks: LockPort = {
+    hold: async (folder, name) => {
+      held.add(`${folder}/${name}`)
+      return { kind: 'held', release: async () => void held.delete(`${folder}/${name}`) }
+    },
+    isHeld: async (folder, name) => held.has(`${folder}/${name}`),
+  }
+  const places = { root: '/data/store', witness: '/mark' }
+  const port = withLocks(disk, locks)
+  const store = new FileStore({ port, ...places, auditSizeBytesMax: 1_048_576 })
+  const settings = Config.parse({
+    ...places,
+    authenticators: [trusting],
+    grants: everything,
+    now: () => disk.now(),
+  })
+  const report = (error: unknown): void => {
+    throw error
+  }
+  const continuity = new Continuity(undefined, termsOf(settings, { store, rules, report }))
+  running.set(disk, [...(running.get(disk) ?? []), continuity])
+  return continuity
+}
+
+const running = new WeakMap<SimulatedDisk, Continuity[]>()
+
+/** Every process on a disk ends cleanly. */
+export async function endAll(disk: SimulatedDisk): Promise<void> {
+  for (const continuity of running.get(disk) ?? []) await continuity.close()
+}
+
+/** Whoever signs in at this moment. */
+export function signedIn(disk: SimulatedDisk) {
+  return credential('alice', { authenticatedAt: disk.clock.position })
+}
+
+export async function openOn(disk: SimulatedDisk, mode: 'begin' | 'resume'): Promise<Handle> {
+  return processOn(disk).open({ mode, credential: signedIn(disk), scope: 's' })
+}
