@@ -77,13 +77,11 @@ describe('one who acts for another', () => {
   it('of a chain of five who act for each other nobody is let in', async () => {
     let credential: object = alice
     const open = (mode: 'begin') =>
-      new World()
-        .start()
-        .continuity.open({
-          mode,
-          scope: 's',
-          credential: { mechanism: 'test', token: JSON.stringify(credential) },
-        })
+      new World().start().continuity.open({
+        mode,
+        scope: 's',
+        credential: { mechanism: 'test', token: JSON.stringify(credential) },
+      })
     for (let depth = 2; depth <= 4; depth++)
       credential = { ...alice, id: `bot ${depth}`, kind: 'agent', onBehalfOf: credential }
     expect((await open('begin')).isOpen).toBe(true)

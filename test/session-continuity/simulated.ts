@@ -1,5 +1,5 @@
 import type { Handle } from '@tidemark/session-continuity'
-import { SimulatedDisk } from '@tidemark/session-persistence/testkit'
+import type { SimulatedDisk } from '@tidemark/session-persistence/testkit'
 import { Config, Continuity, FileStore, rules, termsOf, type LockPort } from './source.ts'
 import { credential, everything, trusting, withLocks } from './world.ts'
 
