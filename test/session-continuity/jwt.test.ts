@@ -29,22 +29,22 @@ interface Made {
 type CryptoKey = typeof keys.privateKey
 
 async function token(
-  claims: JWTPayload = {},
+  claims: Readonly<Record<string, unknown>> = {},
   { key = keys.privateKey, header = {} }: Made = {},
 ): Promise<string> {
-  const made: JWTPayload = {
+  const made = {
     iss: issuer,
     aud: audience,
     sub: 'alice',
     iat: now(),
     exp: now() + 60,
     ...claims,
-  }
+  } as JWTPayload
   return new SignJWT(made).setProtectedHeader({ alg: 'ES256', kid: 'one', ...header }).sign(key)
 }
 
 const authenticate = async (shown: string, more: Partial<JwtOptions> = {}) =>
-  jwt({ ...options(), ...more } as JwtOptions).authenticate(shown)
+  jwt({ ...options(), ...more }).authenticate(shown)
 
 describe('the mechanism jwt', () => {
   it('a token of the issuer, for the audience, in its time, vouches for its subject', async () => {

@@ -70,7 +70,7 @@ describe('the plugin', () => {
     expect(await reasonFor(() => two.ctx.continuity.orphans({ as: handle }))).toBe('closed')
   })
 
-  it.each<[string, Partial<Record<keyof continuity.Config, unknown>>]>([
+  it.each<[string, Readonly<Record<string, unknown>>]>([
     ['no root', { root: undefined }],
     ['no witness', { witness: undefined }],
     ['a floor that is no label', { floor: 'cosmic' }],

@@ -14,7 +14,7 @@ import type { ContinuityStore } from './store.ts'
 import { HandleBook, type Terms } from './terms.ts'
 
 export const name = 'tidemark-session-continuity'
-export const inject: readonly string[] = []
+export const inject: string[] = []
 
 /**
  * Provides `ctx.continuity`, and answers `tidemark/authorize`. When it is unloaded its users go first; then nothing is
