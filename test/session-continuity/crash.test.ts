@@ -139,7 +139,7 @@ describe.each(Object.entries(acts))('a crash in %s', (_, act) => {
       const where = `${kind} before operation ${point}, ${choice}`
       const revived = new SimulatedDisk({ image })
       // A day later: whoever signs in again does so after any reset.
-      revived.clock.skip(86_400_000)
+      await revived.advance(86_400_000)
       const handle = await getIn(revived, act.refusals)
       const owed = acknowledged.filter(({ changes }) => changes <= point).map(rank)
       expect(rank(handle), where).toBeGreaterThanOrEqual(Math.max(0, ...owed))
@@ -163,7 +163,7 @@ describe.each(Object.entries(acts))('a crash in %s', (_, act) => {
     for (let at = first; at < calls; at += 1) {
       const { failed, wounded, owed } = await performWithFault(act, at)
       const revived = new SimulatedDisk({ image: wounded.image() })
-      revived.clock.skip(86_400_000)
+      await revived.advance(86_400_000)
       const handle = await getIn(revived, act.refusals)
       expect(rank(handle), `call ${at}, ${failed ? 'told' : 'not told'}`).toBeGreaterThanOrEqual(owed)
       await handle.close()

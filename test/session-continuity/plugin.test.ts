@@ -2,6 +2,7 @@ import * as continuity from '@tidemark/session-continuity'
 import type {} from '@tidemark/session-continuity/cordis'
 import { join } from 'node:path'
 import { Context, type Fiber } from 'cordis'
+import * as fork from '@deepseek-ai/cordis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { scratch } from './scratch.ts'
 import { provideContinuity, Config, FileStore, systemPort } from './source.ts'
@@ -39,6 +40,19 @@ describe('the plugin', () => {
     const resumed = await next.continuity.open(open('resume'))
     expect(resumed.sensitivity).toBe('secret')
     expect(await next.continuity.orphans({ as: resumed })).toEqual([])
+  })
+
+  it('runs in the fork of cordis as it does in cordis', async () => {
+    const base = scratch()
+    const ctx = new fork.Context()
+    const fiber = await ctx.plugin(continuity as never, configOf(base) as never)
+    const service = ctx.get('continuity' as never) as unknown as continuity.Continuity
+    const handle = await service.open(open('begin'))
+    await handle.raise('secret')
+    await fiber.dispose()
+    expect(handle.isOpen).toBe(false)
+    const { ctx: next } = await start(base)
+    expect((await next.continuity.open(open('resume'))).sensitivity).toBe('secret')
   })
 
   it('a resume that is asked for while it is unloaded is refused, and leaves nothing open', async () => {

@@ -73,12 +73,14 @@ describe('reset', () => {
 
   it('needs its own grant; without it nothing changes', async () => {
     const world = new World()
-    const handle = await begin(world.start({ grants: () => ({ operations: ['begin', 'raise'] }) }))
+    const process = world.start({ grants: () => ({ operations: ['begin', 'raise'] }) })
+    const handle = await begin(process)
     await handle.raise('secret')
     const before = world.files('root')
     expect(await reasonFor(() => handle.reset({ reason: 'no' }))).toBe('no-grant')
     expect(world.files('root')).toEqual(before)
     expect(handle).toMatchObject({ isOpen: true, generation: 1 })
+    expect(process.continuity.refusedCount).toBe(1)
   })
 
   it('of two resets at once one happens, and the other is fenced', async () => {

@@ -1,11 +1,12 @@
-import { isSessionError, type Host, type SessionErrorCode } from '@tidemark/session-core'
+import type { Host } from '@tidemark/session-core'
 import { Entrance, clipped, type Asker, type OpenRequest } from './entrance.ts'
 import type { Operation } from './grants.ts'
 import type { Handle } from './handle.ts'
 import type { Orphan } from './orphan.ts'
 import { Recovery, type RecoverRequest } from './recovery.ts'
 import { acknowledgeAction, type Recorded } from './records.ts'
-import { reasonOf, refusal } from './refusal.ts'
+import { refusal } from './refusal.ts'
+import { noteRefusal } from './refusals.ts'
 import { refuseScope } from './scope.ts'
 import type { Terms } from './terms.ts'
 import { verificationOf, type Verification } from './verification.ts'
@@ -17,16 +18,6 @@ export interface Asking {
 export interface AcknowledgeRequest extends Asking {
   readonly reason: string
 }
-
-/** What counts as a refused attempt: what the caller did, and not what the medium did. */
-const refusedCodes: readonly SessionErrorCode[] = [
-  'DENIED',
-  'NOT_FOUND',
-  'EXISTS',
-  'CORRUPT',
-  'FENCED',
-  'LOCKED',
-]
 
 /**
  * Who may carry a session over a restart: `ctx.continuity`.
@@ -136,8 +127,8 @@ export class Continuity {
       const handle = this.findHandle(as)
       if (!handle) throw refusal('closed', 'this is no open handle')
       asker.principal = handle.principal
-      await handle.update()
       await handle.requireGrant(operation)
+      await handle.update()
       return work(handle)
     })
   }
@@ -152,23 +143,9 @@ export class Continuity {
       if (this.terms.handles.isOver) throw refusal('reloading', 'continuity is being unloaded')
       return await work(asker)
     } catch (error) {
-      this.note(operation, { error, ...asker, ...(typeof scope === 'string' && { scope }) })
+      noteRefusal(this.terms.refusals, operation, { error, ...asker, scope })
       throw error
     }
-  }
-
-  private note(
-    operation: Operation,
-    { error, principal, scope }: Asker & { error: unknown; scope?: string },
-  ): void {
-    const reason = reasonOf(error)
-    if (reason === undefined || !isSessionError(error) || !refusedCodes.includes(error.code)) return
-    this.terms.refusals.record({
-      operation,
-      reason,
-      ...(principal && { principal: principal.id }),
-      ...(scope !== undefined && { scope }),
-    })
   }
 }
 

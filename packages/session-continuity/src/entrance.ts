@@ -5,6 +5,7 @@ import type { Policy } from './policy.ts'
 import type { Facts, PolicyState, Verdict } from './policy-state.ts'
 import { actingChain, isSamePrincipal, type Principal } from './principal.ts'
 import { refusal } from './refusal.ts'
+import { noteRefusal } from './refusals.ts'
 import { refuseScope } from './scope.ts'
 import { ScopeAccess } from './scope-access.ts'
 import type { StoreVerdict } from './store-identity.ts'
@@ -116,6 +117,8 @@ export class Entrance {
       rules,
       currentGrants: () => grants.current(principal, scope),
       successor: this,
+      onRefusal: (operation, error) =>
+        noteRefusal(this.terms.refusals, operation, { error, principal, scope }),
       onEnd: (ended) => handles.drop(ended),
     })
     handles.add(handle)

@@ -33,6 +33,8 @@ export interface HandleParts {
   readonly rules: Rules
   readonly currentGrants: () => Promise<readonly string[]>
   readonly successor: Succession
+  /** Hears of every call that failed. */
+  readonly onRefusal: (operation: string, error: unknown) => void
   readonly onEnd: (handle: Handle) => void
 }
 
@@ -110,8 +112,7 @@ export class Handle {
    * @throws SessionError with a reason; then the label holds in memory, and the handle is over.
    */
   raise(label: string): Promise<void> {
-    return this.turns.run(async () => {
-      this.requireOpen()
+    return this.turn('raise', async () => {
       const { labels } = this.parts
       try {
         await this.requireGrant('raise')
@@ -128,15 +129,11 @@ export class Handle {
 
   /** Resolves when the entry is durable: what it tells of may happen then, and not before. */
   audit({ action, detail = {} }: AuditInput): Promise<void> {
-    return this.turns.run(async () => {
-      this.requireOpen()
+    return this.turn('audit', async () => {
       if (action.startsWith('continuity/'))
         throw refusal('no-grant', 'actions that begin with "continuity/" are written by continuity itself')
       await this.look()
-      await this.orFail(async () => {
-        await this.parts.incarnation.append(action, detail)
-        await this.parts.witness.patch(this.parts.incarnation.patch)
-      })
+      await this.write(action, detail)
     })
   }
 
@@ -150,8 +147,7 @@ export class Handle {
 
   /** A new generation at the floor, under a fresh incarnation: the handle that is returned. This one is over. */
   reset(request: ResetRequest): Promise<Handle> {
-    return this.turns.run(async () => {
-      this.requireOpen()
+    return this.turn('reset', async () => {
       await this.requireGrant('reset')
       return this.parts.successor.reset(this, this.parts, request)
     })
@@ -159,10 +155,7 @@ export class Handle {
 
   /** The same state under a fresh credential and a fresh incarnation: the handle that is returned. This one is over. */
   refresh(request: RefreshRequest): Promise<Handle> {
-    return this.turns.run(async () => {
-      this.requireOpen()
-      return this.parts.successor.refresh(this, this.parts, request)
-    })
+    return this.turn('refresh', () => this.parts.successor.refresh(this, this.parts, request))
   }
 
   /** A clean end of the incarnation. Idempotent. */
@@ -179,13 +172,7 @@ export class Handle {
 
   /** Continuity's own entries. */
   record(action: `continuity/${string}`, detail: JsonObject): Promise<void> {
-    return this.turns.run(async () => {
-      this.requireOpen()
-      await this.orFail(async () => {
-        await this.parts.incarnation.append(action, detail)
-        await this.parts.witness.patch(this.parts.incarnation.patch)
-      })
-    })
+    return this.turn(action, () => this.write(action, detail))
   }
 
   /** The end of a handle that another one follows, within a turn of this one. */
@@ -199,8 +186,20 @@ export class Handle {
     }
   }
 
-  requireOpen(): void {
+  private requireOpen(): void {
     if (this.isEnded) throw refusal('closed', 'this handle is over; open a new one')
+  }
+
+  private turn<T>(operation: string, work: () => Promise<T>): Promise<T> {
+    return this.turns.run(async () => {
+      this.requireOpen()
+      try {
+        return await work()
+      } catch (error) {
+        this.parts.onRefusal(operation, error)
+        throw error
+      }
+    })
   }
 
   private async raiseAll(label: string): Promise<void> {
@@ -229,9 +228,10 @@ export class Handle {
     }
   }
 
-  private async orFail(work: () => Promise<void>): Promise<void> {
+  private async write(action: string, detail: JsonObject): Promise<void> {
     try {
-      await work()
+      await this.parts.incarnation.append(action, detail)
+      await this.parts.witness.patch(this.parts.incarnation.patch)
     } catch (error) {
       // What was refused before a byte was written leaves everything as it was.
       if (reasonOf(error) !== 'too-many' && reasonOf(error) !== undefined) await this.fail()

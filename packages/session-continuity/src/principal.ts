@@ -14,7 +14,7 @@ export interface Principal {
 }
 
 /** UTF-16 code units. */
-export const principalIdLengthMax = 300
+const principalIdLengthMax = 300
 
 /** One who acts for another, who acts for another: so many of them. */
 export const actingMax = 4

@@ -1,4 +1,6 @@
-import type { ContinuityReason } from './refusal.ts'
+import { isSessionError, type SessionErrorCode } from '@tidemark/session-core'
+import type { Principal } from './principal.ts'
+import { reasonOf, type ContinuityReason } from './refusal.ts'
 import type { RefusalSink } from './store.ts'
 
 /** One line of the log of refused attempts. */
@@ -112,4 +114,32 @@ function clipped({ operation, reason, principal, scope, sessionId }: Attempt): A
     ...(scope !== undefined && { scope: clip(scope) }),
     ...(sessionId !== undefined && { sessionId: clip(sessionId) }),
   }
+}
+
+/** What counts as a refused attempt: what the caller did, and not what the medium did. */
+const refusedCodes: readonly SessionErrorCode[] = [
+  ...(['DENIED', 'NOT_FOUND', 'EXISTS', 'CORRUPT', 'FENCED', 'LOCKED'] as const),
+]
+
+export interface FailedAttempt {
+  readonly error: unknown
+  readonly principal?: Principal
+  /** Whatever the caller gave as one. */
+  readonly scope: unknown
+}
+
+/** Counts an attempt that failed, if it was refused. */
+export function noteRefusal(
+  refusals: Refusals,
+  operation: string,
+  { error, principal, scope }: FailedAttempt,
+): void {
+  const reason = reasonOf(error)
+  if (reason === undefined || !isSessionError(error) || !refusedCodes.includes(error.code)) return
+  refusals.record({
+    operation,
+    reason,
+    ...(principal && { principal: principal.id }),
+    ...(typeof scope === 'string' && { scope }),
+  })
 }

@@ -2,7 +2,7 @@ import { SessionError } from '@tidemark/session-core'
 import { sha256 } from './digest.ts'
 
 /** UTF-16 code units. */
-export const scopeLengthMax = 200
+const scopeLengthMax = 200
 
 /** Bytes, and characters: a name is ASCII, and nothing is ever added to it. */
 const nameLengthMax = 120

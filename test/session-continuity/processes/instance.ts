@@ -1,4 +1,5 @@
 // A host with continuity, that does what it is told on stdin, a line at a time. Run as a process of its own.
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import * as continuity from '@tidemark/session-continuity'
 import type { Handle, Operation, Principal } from '@tidemark/session-continuity'
@@ -30,8 +31,8 @@ const operations: readonly Operation[] = [
 ]
 const ctx = new Context()
 await ctx.plugin(continuity, {
-  root: `${base}/root`,
-  witness: `${base}/witness`,
+  root: join(base, 'root'),
+  witness: join(base, 'witness'),
   labels: JSON.parse(labels) as string[],
   authenticators: [
     { mechanism: 'test', authenticate: async (token) => JSON.parse(token ?? '') as Principal },

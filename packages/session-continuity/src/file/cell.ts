@@ -7,7 +7,7 @@ import { hasReason, type ContinuityPort } from './port.ts'
 import { cleanUp, createWhole, ensureFolder, findBytes, namesIn, refuseOpenFolder } from './private-file.ts'
 
 /** Bytes of one value, with what proves it. */
-export const valueSizeBytesMax = 1_048_576
+const valueSizeBytesMax = 1_048_576
 
 /**
  * Values that are kept. Who decided upon one that is older than all of them finds a gap above its own, and so knows

@@ -154,7 +154,7 @@ class OnMedium implements Cell {
 }
 
 /** Whether a path is another one, or leads into it. */
-export function isInside(path: string, folder: string): boolean {
+function isInside(path: string, folder: string): boolean {
   const way = relative(folder, path)
   return way === '' || (!isAbsolute(way) && way.split(/[\\/]/)[0] !== '..')
 }
