@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonValue } from '@tidemark/session-core'
 import { describe, expect, it } from 'vitest'
@@ -229,6 +229,13 @@ describe('the audit of a scope', () => {
     expect(await reasonFor(() => process.continuity.acknowledge('nobody', { as: handle, reason: big }))).toBe(
       'no-orphan',
     )
+    // A full one still ends cleanly.
+    const other = world.start({ config: { auditSizeBytesMax: 65_536 } })
+    const full = await resume(other)
+    for (let count = 0; count < 400; count++)
+      await full.audit({ action: 'x'.repeat(100), detail: { big } }).catch(() => undefined)
+    await full.close()
+    expect((await verify(world.start())).chains[1]!.life).toBe('closed')
     // A raise that has no room to be recorded holds in memory, and nowhere else.
     for (let count = 0; count < 400; count++) await handle.audit({ action: 'small' }).catch(() => undefined)
     expect(await reasonFor(() => handle.raise('secret'))).toBe('too-many')
@@ -323,6 +330,32 @@ describe('the audit of a scope', () => {
     await recovered.close()
     await (await resume(world.start())).close()
     expect((await verify(world.start())).chains[3]!.fault).toBe('spelling')
+  })
+
+  it('a file of an absurd number is damage, and costs no more than another one', async () => {
+    const world = await recorded()
+    writeFileSync(fileOf(world, 99_999_999_999_999), 'x', { mode: 0o600 })
+    const { isSound, chains: found } = await verify(world.start())
+    expect([isSound, found.map(({ number }) => number)]).toEqual([false, [1, 2, 3, 4, 99_999_999_999_999]])
+    expect(await reasonFor(() => resume(world.start()))).toBe('damaged')
+  })
+
+  it('a folder in the place of a chain is damage, and no dead end', async () => {
+    const world = await recorded()
+    mkdirSync(fileOf(world, 4))
+    expect(await reasonFor(() => resume(world.start()))).toBe('damaged')
+    const recover = { credential: credential('alice'), reason: 'a folder' }
+    await (await world.start().continuity.recover(scope, recover)).close()
+    expect((await resume(world.start())).generation).toBe(2)
+  })
+
+  it('a chain that was written under a larger limit is read all the same', async () => {
+    const world = new World()
+    const handle = await begin(world.start())
+    for (let count = 0; count < 8; count++)
+      await handle.audit({ action: 'big', detail: { x: 'x'.repeat(30_000) } })
+    await handle.close()
+    expect((await resume(world.start({ config: { auditSizeBytesMax: 65_536 } }))).isOpen).toBe(true)
   })
 
   it('verify needs a grant, changes nothing, and says what it could not check', async () => {

@@ -196,3 +196,42 @@ async function performWithFault({ before, act, damage }: Act, at: number) {
   disk.onCall = undefined
   return { failed, wounded: disk, owed }
 }
+
+describe('a crash while three instances are at it', () => {
+  it('loses nothing that any of them was told, whoever had written it', async () => {
+    const disk = new SimulatedDisk({ isRecorded: true })
+    const first = await processOn(disk).open({ mode: 'begin', credential: old, scope: 's' })
+    const others = await Promise.all([openAs(disk), openAs(disk)])
+    const from = disk.changes
+    const acknowledged: { readonly changes: number; readonly owed: number }[] = []
+    const raise = async (handle: Handle, label: string): Promise<void> => {
+      await handle.raise(label)
+      acknowledged.push({ changes: disk.changes, owed: 10 + labels.indexOf(label) })
+    }
+    await Promise.all([
+      raise(first, 'internal'),
+      raise(others[0], 'confidential'),
+      raise(others[1], 'internal').then(() => raise(others[1], 'secret')),
+    ])
+    for (const { image, point, kind, choice } of crashStates(disk.recording, {
+      seed: 2,
+      from,
+      statesMax: 400,
+    })) {
+      const where = `${kind} before operation ${point}, ${choice}`
+      const owed = acknowledged.filter(({ changes }) => changes <= point).map((each) => each.owed)
+      const revived = new SimulatedDisk({ image })
+      const handle = await openOn(revived, 'resume')
+      expect(rank(handle), where).toBeGreaterThanOrEqual(Math.max(10, ...owed))
+      const orphans = await processOn(revived).verify('s', { credential: signedIn(revived) })
+      expect(
+        orphans.chains.map(({ fault }) => fault),
+        where,
+      ).toEqual(orphans.chains.map(() => undefined))
+    }
+  })
+})
+
+function openAs(disk: SimulatedDisk): Promise<Handle> {
+  return processOn(disk).open({ mode: 'resume', credential: old, scope: 's' })
+}

@@ -71,6 +71,19 @@ describe('reset', () => {
     expect(await isNoticed(() => killsTheOld({ rules: { judgeReset } }))).toBe(true)
   })
 
+  it.each([Number.NaN, Infinity, -1, 20_000.5])(
+    'a clock that tells %d leaves a state that can be resumed',
+    async (told) => {
+      const world = new World()
+      const handle = await begin(world.start())
+      world.time = told
+      await (await handle.reset({ reason: 'a clock' })).close()
+      world.time = 30_000
+      expect(await reasonFor(() => resume(world.start()))).toBe('stale-credential')
+      expect((await resume(world.start(), 'alice', { authenticatedAt: 20_001 + 1 })).generation).toBe(2)
+    },
+  )
+
   it('needs its own grant; without it nothing changes', async () => {
     const world = new World()
     const process = world.start({ grants: () => ({ operations: ['begin', 'raise'] }) })

@@ -122,6 +122,13 @@ describe('resume authority', () => {
     expect(await reasonFor(() => begin(process))).toBe('no-grant')
   })
 
+  it('what is no name of an operation is no part of a grant', async () => {
+    const world = new World()
+    const operations = ['begin', 'resume', `session/${'x'.repeat(100)}`, 7, null] as unknown as []
+    await (await begin(world.start({ grants: () => ({ operations }) }))).close()
+    expect((await resume(world.start({ grants: () => ({ operations }) }))).isOpen).toBe(true)
+  })
+
   it('without a function for grants nobody is let in', async () => {
     const process = new World().start({ grants: undefined as never, config: { grants: undefined } })
     expect(await reasonFor(() => begin(process))).toBe('no-grant')

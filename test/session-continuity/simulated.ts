@@ -5,7 +5,8 @@ import { credential, everything, trusting, withLocks } from './world.ts'
 
 /** A process on a simulated disk. A kernel that has just started holds no names. */
 export function processOn(disk: SimulatedDisk): Continuity {
-  const held = new Set<string>()
+  const held = heldOn.get(disk) ?? new Set<string>()
+  heldOn.set(disk, held)
   const locks: LockPort = {
     hold: async (folder, name) => {
       held.add(`${folder}/${name}`)
@@ -29,6 +30,9 @@ export function processOn(disk: SimulatedDisk): Continuity {
   running.set(disk, [...(running.get(disk) ?? []), continuity])
   return continuity
 }
+
+/** All that run on one disk at a time share a kernel. */
+const heldOn = new WeakMap<SimulatedDisk, Set<string>>()
 
 const running = new WeakMap<SimulatedDisk, Continuity[]>()
 

@@ -30,6 +30,13 @@ export interface GrantsOptions {
   readonly report: (error: unknown) => void
 }
 
+/** UTF-16 code units of an operation's name. */
+const operationLengthMax = 100
+
+function isOperation(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= operationLengthMax
+}
+
 /** Operations in one grant. */
 const operationsMax = 100
 
@@ -59,7 +66,7 @@ export class Grants {
       const { until } = grant
       // Written so that a time that is no number grants nothing.
       if (until !== undefined && !(now() < until)) return []
-      return [...new Set(grant.operations.filter((operation) => typeof operation === 'string'))]
+      return [...new Set(grant.operations.filter(isOperation))]
     } catch (error) {
       report(error) // who fails to answer has granted nothing
       return []

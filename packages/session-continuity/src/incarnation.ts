@@ -84,7 +84,7 @@ export class Incarnation {
     return { head: { number: this.own.number, value }, settled: this.own.settled }
   }
 
-  async append(action: string, detail: JsonObject): Promise<SealedEntry> {
+  async append(action: string, detail: JsonObject): Promise<void> {
     const { birth, writer } = this.own
     const sealed = sealEntry(headOfSealed(this.last), {
       incarnation: this.id,
@@ -94,9 +94,8 @@ export class Incarnation {
     })
     const line = lineOf(sealed)
     refuseSize(line)
-    await writer.append(line)
+    await writer.append(line, { isLast: action === closeAction })
     this.last = sealed
-    return sealed
   }
 
   /** A clean end. */

@@ -17,9 +17,8 @@ export const name = 'tidemark-session-continuity'
 export const inject: string[] = []
 
 /**
- * Provides `ctx.continuity`, and answers `tidemark/authorize`. When it is unloaded its users go first; then nothing is
- * opened any more, what is open is closed, and the listener goes: a store that requires an answer refuses until there
- * is one again.
+ * Provides `ctx.continuity`, and answers `tidemark/authorize`. When it is unloaded its users go first, then the
+ * listener, so that a store which requires an answer refuses until there is one again; then what is open is closed.
  */
 export function apply(ctx: ContinuityHost, config: Config): void {
   const settings = Config.parse(config)

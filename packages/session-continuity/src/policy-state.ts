@@ -142,7 +142,8 @@ export function judgeReset(facts: Facts, { generation, now, principal, operation
     sensitivity: facts.labels.floor,
     assurance: principal.assurance,
     newestAuthenticatedAt,
-    credentialsAfter: Math.max(now, newestAuthenticatedAt),
+    // A clock that tells no number leaves what was seen to go by.
+    credentialsAfter: Math.max(Number.isFinite(now) ? Math.ceil(now) : -1, newestAuthenticatedAt),
     operations,
   })
 }

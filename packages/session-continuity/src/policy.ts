@@ -1,3 +1,4 @@
+import { assert } from '@tidemark/session-core'
 import type { Labels } from './label.ts'
 import {
   policyStateSchema,
@@ -54,6 +55,7 @@ export class Policy {
       if (verdict.kind === 'no')
         throw refusal(verdict.reason, `refused: ${verdict.reason}; nothing was changed`)
       const { state } = verdict
+      assert(policyStateSchema.safeParse(state).success, 'what is written can be read')
       const { found } = facts
       if (found.kind === 'found' && isSameState(found.state, state)) {
         // Whoever wrote it may not have come so far.

@@ -56,9 +56,8 @@ export class Records {
       ...Object.entries(heads).map(([number, head]) => ({ number: Number(number), ...head })),
       ...openings.flatMap(({ links }) => links),
     ]
-    const highest = Math.max(0, ...found.keys(), ...wanted.map(({ number }) => number))
-    return Array.from({ length: highest }, (_, index): Recorded => {
-      const number = index + 1
+    const known = [...found.keys(), ...wanted.map(({ number }) => number)]
+    return withGaps(known).map((number): Recorded => {
       const { reading, isHeld } = found.get(number) ?? { reading: nothing, isHeld: false }
       const incarnation = reading.entries[0]?.entry.incarnation
       const missed = wanted.find((head) => head.number === number && !holds(reading, head))
@@ -80,6 +79,14 @@ export class Records {
     const isHeld = incarnation !== undefined && (await this.shelf.isHeld(incarnation))
     return { reading: await read(), isHeld }
   }
+}
+
+/** The numbers in order, and of each gap between them the first: however wide somebody made it. */
+function withGaps(numbers: readonly number[]): number[] {
+  const sorted = [...new Set(numbers)].sort((a, b) => a - b)
+  const next = sorted.map((number) => number + 1)
+  const gaps = [1, ...next].filter((number) => number < (sorted.at(-1) ?? 0) && !sorted.includes(number))
+  return [...sorted, ...gaps].sort((a, b) => a - b)
 }
 
 /** Ids of incarnations that somebody acknowledged. */

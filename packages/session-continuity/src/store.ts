@@ -73,8 +73,8 @@ export interface AuditShelf {
 
 /** One writer at a time appends to it; after a failure, nobody. */
 export interface AuditWriter {
-  /** Resolves when the line is durable. */
-  append(line: string): Promise<void>
+  /** Resolves when the line is durable. The last one has room also where the file is full. */
+  append(line: string, terms?: { readonly isLast: boolean }): Promise<void>
   close(): Promise<void>
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { refusal } from '../refusal.ts'
+import { reasonOf, refusal } from '../refusal.ts'
 import { entrySizeBytesMax } from '../audit-entry.ts'
 import type { AuditShelf, AuditWriter } from '../store.ts'
 import { spell } from './cell.ts'
@@ -25,6 +25,9 @@ export interface AuditShelfOptions {
 
 const pauseMs = 5
 
+/** Larger than any file of any configuration: one that was written under another one is read all the same. */
+const readSizeBytesMax = 1_073_741_824 + entrySizeBytesMax
+
 /** The audit files of a scope: `000001.jsonl`, …, one for each incarnation, and the sockets of the living ones. */
 export class FileAuditShelf implements AuditShelf {
   constructor(private readonly options: AuditShelfOptions) {}
@@ -42,11 +45,16 @@ export class FileAuditShelf implements AuditShelf {
       .sort((a, b) => a - b)
   }
 
-  read(number: number): Promise<Uint8Array | undefined> {
-    const { port, sizeBytesMax } = this.options
-    return onMedium('reading an audit file', () =>
-      findBytes(port, this.fileOf(number), sizeBytesMax + entrySizeBytesMax),
-    )
+  async read(number: number): Promise<Uint8Array | undefined> {
+    const { port } = this.options
+    try {
+      return await onMedium('reading an audit file', () =>
+        findBytes(port, this.fileOf(number), readSizeBytesMax),
+      )
+    } catch (error) {
+      if (reasonOf(error) !== 'damaged') throw error
+      return new Uint8Array() // no file of ours: nothing in it proves anything
+    }
   }
 
   /** The first line is whole and durable when the name appears, and its writer goes on in the same file. */
@@ -136,11 +144,11 @@ class FileAuditWriter implements AuditWriter {
     this.sizeBytesMax = sizeBytesMax
   }
 
-  async append(line: string): Promise<void> {
+  async append(line: string, { isLast } = { isLast: false }): Promise<void> {
     const bytes = Buffer.from(line)
     if (this.isBroken)
       throw refusal('unavailable', 'an earlier entry of this incarnation could not be written')
-    if (this.offset + bytes.length > this.sizeBytesMax)
+    if (!isLast && this.offset + bytes.length > this.sizeBytesMax)
       throw refusal('too-many', `an audit file of ${this.sizeBytesMax} bytes is full; open a new incarnation`)
     try {
       await onMedium('writing an audit entry', async () => {
