@@ -306,6 +306,18 @@ describe('the audit of a scope', () => {
     expect(found[number - 1]!.fault).toBe(fault)
   })
 
+  it('the end of a chain that still lives is watched also after others opened and went on', async () => {
+    const world = new World()
+    const living = await begin(world.start())
+    const other = await resume(world.start())
+    await living.audit({ action: 'first' })
+    await living.audit({ action: 'last' })
+    await other.audit({ action: 'elsewhere' })
+    const lines = linesOf(world, 1)
+    writeFileSync(fileOf(world, 1), `${lines.slice(0, -1).join('\n')}\n`, { mode: 0o600 })
+    expect((await verify(world.start())).chains[0]!.fault).toBe('truncated')
+  })
+
   it('N12: whoever lists orphans is told which chains do not hold', async () => {
     const world = await recorded()
     const text = readFileSync(fileOf(world, 3), 'utf8')

@@ -232,6 +232,36 @@ describe('a crash while three instances are at it', () => {
   })
 })
 
+describe('a value that another instance has written, and not made durable', () => {
+  it.each(['/data/store/continuity/scopes/s-s/state-', '/mark/scopes/s-s'])(
+    'is durable once somebody else was told of it (%s)',
+    async (folder) => {
+      const disk = new SimulatedDisk({ isRecorded: true })
+      let isTired = false
+      const slow = processOn(disk, (path) => isTired && path.startsWith(folder))
+      const sleeper = await slow.open({ mode: 'begin', credential: old, scope: 's' })
+      const other = await openAs(disk)
+      isTired = true
+      void sleeper.raise('secret')
+      const isThere = () =>
+        [...disk.files()].some(([path, bytes]) => path.startsWith(folder) && bytes.includes('secret'))
+      while (!isThere()) await disk.advance(1)
+      await other.raise('secret')
+      for (const { image, kind, choice } of crashStates(disk.recording, { seed: 3, from: disk.changes })) {
+        const handle = await openOn(new SimulatedDisk({ image }), 'resume')
+        expect(handle.sensitivity, `${kind}, ${choice}`).toBe('secret')
+        const witness = [...new SimulatedDisk({ image }).files()].filter(([path]) =>
+          path.startsWith('/mark/scopes'),
+        )
+        expect(
+          witness.some(([, bytes]) => bytes.includes('secret')),
+          `${kind}, ${choice}`,
+        ).toBe(true)
+      }
+    },
+  )
+})
+
 function openAs(disk: SimulatedDisk): Promise<Handle> {
   return processOn(disk).open({ mode: 'resume', credential: old, scope: 's' })
 }

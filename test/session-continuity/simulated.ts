@@ -1,10 +1,18 @@
 import type { Handle } from '@tidemark/session-continuity'
 import type { SimulatedDisk } from '@tidemark/session-persistence/testkit'
-import { Config, Continuity, FileStore, rules, termsOf, type LockPort } from './source.ts'
+import {
+  Config,
+  Continuity,
+  FileStore,
+  rules,
+  termsOf,
+  type ContinuityPort,
+  type LockPort,
+} from './source.ts'
 import { credential, everything, trusting, withLocks } from './world.ts'
 
 /** A process on a simulated disk. A kernel that has just started holds no names. */
-export function processOn(disk: SimulatedDisk): Continuity {
+export function processOn(disk: SimulatedDisk, isAsleep = (_path: string): boolean => false): Continuity {
   const held = heldOn.get(disk) ?? new Set<string>()
   heldOn.set(disk, held)
   const locks: LockPort = {
@@ -15,7 +23,7 @@ export function processOn(disk: SimulatedDisk): Continuity {
     isHeld: async (folder, name) => held.has(`${folder}/${name}`),
   }
   const places = { root: '/data/store', witness: '/mark' }
-  const port = withLocks(disk, locks)
+  const port = dozing(withLocks(disk, locks), isAsleep)
   const store = new FileStore({ port, ...places, auditSizeBytesMax: 1_048_576 })
   const settings = Config.parse({
     ...places,
@@ -29,6 +37,17 @@ export function processOn(disk: SimulatedDisk): Continuity {
   const continuity = new Continuity(undefined, termsOf(settings, { store, rules, report }))
   running.set(disk, [...(running.get(disk) ?? []), continuity])
   return continuity
+}
+
+/** A port that begins to sync certain folders, and never ends. */
+function dozing(port: ContinuityPort, isAsleep: (path: string) => boolean): ContinuityPort {
+  return new Proxy(port, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key)
+      if (key !== 'syncFolder') return value
+      return (path: string) => (isAsleep(path) ? new Promise(() => undefined) : target.syncFolder(path))
+    },
+  })
 }
 
 /** All that run on one disk at a time share a kernel. */
