@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonValue } from '@tidemark/session-core'
+import type { Handle } from '@tidemark/session-continuity'
 import { describe, expect, it } from 'vitest'
 import { chains, entries } from './source.ts'
 import {
@@ -215,32 +216,31 @@ describe('the audit of a scope', () => {
     ])
   })
 
-  it('N11: what cannot be recorded does not happen', async () => {
+  it('N11: what cannot be recorded does not happen, and a full chain still ends cleanly', async () => {
     const world = new World()
     const process = world.start({ config: { auditSizeBytesMax: 65_536 } })
-    const handle = await begin(process)
-    let refused: unknown
-    for (let count = 0; count < 20 && refused === undefined; count++)
-      await handle
-        .audit({ action: 'big', detail: { x: 'x'.repeat(10_000) } })
-        .catch((error: unknown) => (refused = error))
-    expect(refused).toMatchObject({ code: 'BACK_PRESSURE', details: { reason: 'too-many' } })
-    const big = 'y'.repeat(2_000)
-    expect(await reasonFor(() => process.continuity.acknowledge('nobody', { as: handle, reason: big }))).toBe(
-      'no-orphan',
-    )
-    // A full one still ends cleanly.
-    const other = world.start({ config: { auditSizeBytesMax: 65_536 } })
-    const full = await resume(other)
-    for (let count = 0; count < 400; count++)
-      await full.audit({ action: 'x'.repeat(100), detail: { big } }).catch(() => undefined)
-    await full.close()
-    expect((await verify(world.start())).chains[1]!.life).toBe('closed')
+    const fill = async (handle: Handle): Promise<void> => {
+      for (const sizeBytes of [30_000, 5_000, 1_000, 200, 20, 1]) {
+        const write = () => handle.audit({ action: 'fill', detail: { x: 'x'.repeat(sizeBytes) } })
+        let refused: unknown
+        while (refused === undefined) await write().catch((error: unknown) => (refused = error))
+        expect(refused).toMatchObject({ code: 'BACK_PRESSURE', details: { reason: 'too-many' } })
+      }
+    }
+    const [one, two, crashed] = [await begin(process), await resume(process), world.start()]
+    const lost = await resume(crashed)
+    crashed.die()
+    await fill(one)
+    const acknowledge = () => process.continuity.acknowledge(lost.incarnation, { as: one, reason: 'seen' })
+    expect(await reasonFor(acknowledge)).toBe('too-many')
+    expect(await process.continuity.orphans({ as: one })).toMatchObject([{ incarnation: lost.incarnation }])
     // A raise that has no room to be recorded holds in memory, and nowhere else.
-    for (let count = 0; count < 400; count++) await handle.audit({ action: 'small' }).catch(() => undefined)
-    expect(await reasonFor(() => handle.raise('secret'))).toBe('too-many')
-    expect(handle).toMatchObject({ sensitivity: 'secret', isOpen: false })
+    expect(await reasonFor(() => one.raise('secret'))).toBe('too-many')
+    expect(one).toMatchObject({ sensitivity: 'secret', isOpen: false })
     expect((await resume(world.start())).sensitivity).toBe('public')
+    await fill(two)
+    await two.close()
+    expect((await verify(world.start())).chains.map(({ life }) => life)).toContain('closed')
   })
 
   it.each([1, 2, 3])(

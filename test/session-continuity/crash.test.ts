@@ -134,7 +134,7 @@ describe.each(Object.entries(acts))('a crash in %s', (_, act) => {
     for (const { image, point, kind, choice } of crashStates(disk.recording, {
       seed: 1,
       from,
-      statesMax: 250,
+      statesMax: 150,
     })) {
       const where = `${kind} before operation ${point}, ${choice}`
       const revived = new SimulatedDisk({ image })
@@ -216,7 +216,7 @@ describe('a crash while three instances are at it', () => {
     for (const { image, point, kind, choice } of crashStates(disk.recording, {
       seed: 2,
       from,
-      statesMax: 400,
+      statesMax: 200,
     })) {
       const where = `${kind} before operation ${point}, ${choice}`
       const owed = acknowledged.filter(({ changes }) => changes <= point).map((each) => each.owed)

@@ -84,6 +84,8 @@ export interface BeginTerms {
 export function judgeBegin(facts: Facts, { principal, operations }: BeginTerms): Verdict {
   const standing = judgeStanding(facts)
   if (standing.kind === 'yes') return no('known-scope')
+  // Somebody else's begin may be between its state and its witness.
+  if (standing.reason === 'no-witness') return no('known-scope')
   if (standing.reason !== 'unknown-scope') return standing
   return yes({
     generation: 1,

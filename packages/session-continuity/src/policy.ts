@@ -15,6 +15,9 @@ import type { WitnessPatch } from './witness.ts'
 /** Others who are faster, one after the other. */
 const triesMax = 1_000
 
+/** A state that the witness does not know is looked at so often. */
+const looksMax = 20
+
 export interface PolicyParts {
   readonly key: string
   readonly cell: Cell
@@ -37,9 +40,14 @@ export class Policy {
   /** The witness is read first, so that a sound state is never behind it. */
   async facts(): Promise<FoundFacts> {
     const { witness, key, cell, labels } = this.parts
-    const { [key]: mark } = (await witness.read()).marks
-    const found = await cell.read()
-    return { found: asState(found), mark, labels, number: found.number }
+    for (let looks = 1; ; looks++) {
+      const { [key]: mark } = (await witness.read()).marks
+      const found = await cell.read()
+      // A begin that is under way has its witness in a moment; one that was killed never has.
+      const isDecided = mark !== undefined || found.kind !== 'found' || looks >= looksMax
+      if (isDecided) return { found: asState(found), mark, labels, number: found.number }
+      await this.parts.shelf.pause()
+    }
   }
 
   /**
