@@ -222,6 +222,16 @@ describe('storage failure', () => {
     expect(orphans.map(({ incarnation }) => incarnation)).toEqual([handle.incarnation])
   })
 
+  it('a raise that finds no place among the calls that wait holds in memory, and ends the handle', async () => {
+    const handle = await begin(new World().start())
+    const waiting = Array.from({ length: 1_024 }, () => handle.update())
+    const refused = refusalOf(() => handle.raise('secret'))
+    const answers = await Promise.allSettled(waiting)
+    expect(await refused).toMatchObject({ code: 'BACK_PRESSURE', reason: 'too-many' })
+    expect(handle).toMatchObject({ sensitivity: 'secret', isOpen: false })
+    expect(answers.some(({ status }) => status === 'rejected')).toBe(true)
+  })
+
   it('a raise to a label that nobody knows holds the highest in memory', async () => {
     const handle = await begin(new World().start())
     expect(await refusalOf(() => handle.raise('cosmic'))).toMatchObject({ reason: 'unknown-label' })

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tidemark/session-core'
-import { Handle, type Binding, type HandleParts, type RefreshRequest, type ResetRequest } from './handle.ts'
+import { Handle } from './handle.ts'
+import type { Binding, HandleParts, RefreshRequest, ResetRequest } from './handle-parts.ts'
 import { Incarnation } from './incarnation.ts'
 import type { Policy } from './policy.ts'
 import type { Facts, PolicyState, Verdict } from './policy-state.ts'

@@ -1,61 +1,11 @@
 import type { JsonObject } from '@tidemark/session-core'
-import type { Incarnation } from './incarnation.ts'
-import type { Labels } from './label.ts'
 import type { Operation } from './grants.ts'
-import type { Policy } from './policy.ts'
-import type { PolicyState, Verdict } from './policy-state.ts'
+import type { AuditInput, HandleParts, RefreshRequest, ResetRequest } from './handle-parts.ts'
+import type { Verdict } from './policy-state.ts'
 import type { Principal } from './principal.ts'
 import { reasonOf, refusal } from './refusal.ts'
-import type { Rules } from './rules.ts'
-import type { ScopeWitness } from './scope-witness.ts'
 import { boundMeta } from './session-header.ts'
 import { TurnQueue } from './turn-queue.ts'
-
-/** A policy state that a handle goes by, and the generation that it was opened in. */
-export interface Binding {
-  readonly policy: Policy
-  readonly generation: number
-}
-
-export interface HandleParts {
-  readonly scope: string
-  readonly storeId: string
-  readonly principal: Principal
-  readonly incarnation: Incarnation
-  readonly witness: ScopeWitness
-  readonly own: Binding
-  /** Of those whom the principal acts for, as far as they have been in the scope. */
-  readonly others: readonly Binding[]
-  readonly state: PolicyState
-  /** What was recorded, and was granted when it was opened. */
-  readonly granted: readonly string[]
-  readonly labels: Labels
-  readonly rules: Rules
-  readonly currentGrants: () => Promise<readonly string[]>
-  readonly successor: Succession
-  /** Hears of every call that failed. */
-  readonly onRefusal: (operation: string, error: unknown) => void
-  readonly onEnd: (handle: Handle) => void
-}
-
-/** How a handle is followed by another one. */
-export interface Succession {
-  reset(before: Handle, parts: HandleParts, request: ResetRequest): Promise<Handle>
-  refresh(before: Handle, parts: HandleParts, request: RefreshRequest): Promise<Handle>
-}
-
-export interface ResetRequest {
-  readonly reason: string
-}
-
-export interface RefreshRequest {
-  readonly credential: unknown
-}
-
-export interface AuditInput {
-  readonly action: string
-  readonly detail?: JsonObject
-}
 
 /** Calls that wait for each other on one handle. */
 const waitingMax = 1_024
@@ -111,20 +61,21 @@ export class Handle {
    * Raises the sensitivity, and that of those whom the principal acts for. Never lowers.
    * @throws SessionError with a reason; then the label holds in memory, and the handle is over.
    */
-  raise(label: string): Promise<void> {
-    return this.turn('raise', async () => {
-      const { labels } = this.parts
-      try {
+  async raise(label: string): Promise<void> {
+    const { labels } = this.parts
+    try {
+      await this.turn('raise', async () => {
+        labels.rankOf(label)
         await this.requireGrant('raise')
-        await this.raiseAll(labels.names[labels.rankOf(label)] ?? label)
-      } catch (error) {
-        // A label that nobody can compare might be above all others.
-        const worst = labels.has(label) ? label : (labels.names.at(-1) ?? label)
-        this.label = labels.highest(this.label, worst)
-        await this.fail()
-        throw error
-      }
-    })
+        await this.raiseAll(label)
+      })
+    } catch (error) {
+      // A label that nobody can compare might be above all others.
+      const worst = labels.has(label) ? label : (labels.names.at(-1) ?? label)
+      this.label = labels.highest(this.label, worst)
+      await this.fail()
+      throw error
+    }
   }
 
   /** Resolves when the entry is durable: what it tells of may happen then, and not before. */

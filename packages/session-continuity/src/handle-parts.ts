@@ -1,0 +1,55 @@
+import type { JsonObject } from '@tidemark/session-core'
+import type { Handle } from './handle.ts'
+import type { Incarnation } from './incarnation.ts'
+import type { Labels } from './label.ts'
+import type { Policy } from './policy.ts'
+import type { PolicyState } from './policy-state.ts'
+import type { Principal } from './principal.ts'
+import type { Rules } from './rules.ts'
+import type { ScopeWitness } from './scope-witness.ts'
+
+/** A policy state that a handle goes by, and the generation that it was opened in. */
+export interface Binding {
+  readonly policy: Policy
+  readonly generation: number
+}
+
+export interface HandleParts {
+  readonly scope: string
+  readonly storeId: string
+  readonly principal: Principal
+  readonly incarnation: Incarnation
+  readonly witness: ScopeWitness
+  readonly own: Binding
+  /** Of those whom the principal acts for, as far as they have been in the scope. */
+  readonly others: readonly Binding[]
+  readonly state: PolicyState
+  /** What was recorded, and was granted when it was opened. */
+  readonly granted: readonly string[]
+  readonly labels: Labels
+  readonly rules: Rules
+  readonly currentGrants: () => Promise<readonly string[]>
+  readonly successor: Succession
+  /** Hears of every call that failed. */
+  readonly onRefusal: (operation: string, error: unknown) => void
+  readonly onEnd: (handle: Handle) => void
+}
+
+/** How a handle is followed by another one. */
+export interface Succession {
+  reset(before: Handle, parts: HandleParts, request: ResetRequest): Promise<Handle>
+  refresh(before: Handle, parts: HandleParts, request: RefreshRequest): Promise<Handle>
+}
+
+export interface ResetRequest {
+  readonly reason: string
+}
+
+export interface RefreshRequest {
+  readonly credential: unknown
+}
+
+export interface AuditInput {
+  readonly action: string
+  readonly detail?: JsonObject
+}
