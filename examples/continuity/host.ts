@@ -18,10 +18,10 @@ const human = { kind: 'human', assurance: 1, authenticatedAt: Date.UTC(2026, 0, 
 const granted: Readonly<Record<string, readonly Operation[]>> = {
   'token:alice': [
     ...(['begin', 'resume', 'raise', 'orphans', 'acknowledge'] as const),
-    ...(['session/create', 'session/resume', 'session/list'] as const),
+    ...(['session/create', 'session/resume', 'session/flush', 'session/list'] as const),
   ],
   // May work in the same scope, on what is Bob's own.
-  'token:bob': ['begin', 'resume', 'session/create', 'session/resume', 'session/list'],
+  'token:bob': ['begin', 'resume', 'session/create', 'session/resume', 'session/flush', 'session/list'],
 }
 
 /** A host whose stored sessions belong to somebody. The witness is best kept on another disk. */

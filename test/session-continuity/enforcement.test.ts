@@ -124,12 +124,14 @@ describe('enforcement', () => {
     const as = await open(ctx, 'alice')
     const none = { continuity: { principal: null, scope: 's' } }
     const metas = [{}, { continuity: null }, { continuity: [] }, { continuity: { scope: 's' } }, none]
+    const claim = { incarnation: 'of another program', enabledBy: 'config' } as const
     for (const [index, meta] of metas.entries()) {
-      const session = await ctx.sessionPersistence.create({ id: `s${index}`, as, meta })
-      session.append('user/message', { parts: [{ type: 'text', text: 'x', author: 'human' }] })
-      await ctx.sessions.flush(session)
-      await ctx.sessions.dispose(session)
-      expect(await refusalOf(() => ctx.sessionPersistence.resume(`s${index}`, { as }))).toMatchObject({
+      const id = `s${index}`
+      const refused = await refusalOf(() => ctx.sessionPersistence.create({ id, as, meta }))
+      expect(refused).toMatchObject({ code: 'NOT_FOUND' })
+      const header = { id, createdAt: 0, meta: meta as core.JsonObject }
+      await (await ctx.sessionStorage.create(header, { claim })).release()
+      expect(await refusalOf(() => ctx.sessionPersistence.resume(id, { as }))).toMatchObject({
         code: 'NOT_FOUND',
       })
     }

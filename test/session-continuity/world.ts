@@ -37,7 +37,7 @@ export const allOperations: readonly Operation[] = [
     'acknowledge',
     'verify',
   ] as const),
-  ...(['create', 'resume', 'fork', 'inspect', 'history', 'follow', 'list', 'verify', 'remove'] as const).map(
+  ...(['create', 'resume', 'flush', 'fork', 'inspect', 'history', 'follow', 'list', 'verify', 'remove'] as const).map(
     (operation) => `session/${operation}` as const,
   ),
 ]

@@ -1,8 +1,9 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AuthorizeRequest } from '@tidemark/session-persistence'
 import type { Context } from 'cordis'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { hashOf } from './files.ts'
+import { folderOf, hashOf } from './files.ts'
 import { say, startJournal, stop, start } from './host.ts'
 import { codeOf, refusalOf } from './refusal.ts'
 import { scratch } from './scratch.ts'
@@ -70,9 +71,82 @@ describe('authorize: required', () => {
       { operation: 'create', sessionId: 'new', as },
       { operation: 'resume', sessionId: 'a', as },
       { operation: 'fork', sessionId: 'new', childId: 'child', as },
+      { operation: 'flush', sessionId: 'child', as },
       { operation: 'inspect', sessionId: 'b', as },
     ])
     expect(asked.every((request) => request.as === as)).toBe(true)
+  })
+
+  it('who answers is told whose session it is: as it is stored, as it is to be, and damaged', async () => {
+    const owners: [string, unknown, unknown][] = []
+    ctx.on('tidemark/authorize', ({ operation, header, childHeader, allow }) => {
+      owners.push([operation, header?.meta?.['owner'], childHeader?.meta?.['owner']])
+      allow()
+    })
+    const as = 'me'
+    const mine = { owner: 'me' }
+    const session = await ctx.sessionPersistence.create({ id: 'mine', meta: mine, as })
+    say(session, 'x')
+    await session.flush()
+    await ctx.sessions.dispose(session)
+    await ctx.sessionPersistence.inspect('mine', { as })
+    await ctx.sessionPersistence.fork('mine', { id: 'child', meta: { owner: 'them' }, as })
+    const segment = join(folderOf(root, 'mine'), '000001-000.jsonl')
+    writeFileSync(segment, readFileSync(segment, 'utf8').replace('"seq":0', '"seq":7'))
+    await ctx.sessionPersistence.verify('mine', { as })
+    expect(await codeOf(() => ctx.sessionPersistence.inspect('nobody', { as }))).toBe('NOT_FOUND')
+    expect(owners).toEqual([
+      ['create', 'me', undefined],
+      ['flush', 'me', undefined],
+      ['inspect', 'me', undefined],
+      ['fork', 'me', 'them'],
+      ['flush', 'them', undefined],
+      ['verify', 'me', undefined],
+      ['inspect', undefined, undefined],
+    ])
+  })
+
+  it('G32: what a caller may not write any more is not written, and its session is over', async () => {
+    let isAllowed = true
+    ctx.on('tidemark/authorize', (request) => void (isAllowed && request.allow()))
+    const session = await ctx.sessionPersistence.resume('a', { as: 'me' })
+    say(session, 'while it was allowed')
+    await session.flush()
+    const { durableSeq } = session
+    isAllowed = false
+    say(session, 'after that')
+    expect(await codeOf(() => session.flush())).toBe('DENIED')
+    expect(await codeOf(() => say(session, 'more'))).toBe('DENIED')
+    expect(session.durableSeq).toBe(durableSeq)
+    isAllowed = true
+    await ctx.sessions.dispose(session)
+    expect((await ctx.sessionPersistence.inspect('a', { as: 'me' })).log.length).toBe(durableSeq + 1)
+  })
+
+  it('G32: a follower is asked about again while it follows', async () => {
+    let isAllowed = true
+    ctx.on('tidemark/authorize', (request) => void (isAllowed && request.allow()))
+    const session = await ctx.sessionPersistence.resume('a', { as: 'me' })
+    const batches = ctx.sessionPersistence.follow('a', { as: 'me', pollMs: 10 })
+    expect((await batches.next()).done).toBe(false)
+    const ended = (async () => {
+      for await (const _ of batches);
+    })()
+    const over = ended.then(
+      () => 'ended',
+      (error: unknown) => (error as { code: string }).code,
+    )
+    let isOver = false
+    void over.then(() => (isOver = true))
+    for (let turn = 0; !isOver; turn++) {
+      isAllowed = true
+      say(session, `turn ${turn}`)
+      await session.flush()
+      isAllowed = false
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    expect(await over).toBe('NOT_FOUND')
+    isAllowed = true
   })
 
   it('G32: one no outweighs every yes, whatever the order', async () => {

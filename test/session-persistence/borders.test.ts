@@ -128,7 +128,7 @@ describe('authorization', () => {
   const question = { operation: 'resume', sessionId: 'a', as: 'me' } as const
   const asking = (...listeners: ((request: persistence.AuthorizeRequest) => unknown)[]): Authorization => {
     const host = { events: { dispatch: () => listeners }, logger: { error: () => undefined } }
-    return new Authorization(host as unknown as core.Host, 'required')
+    return new Authorization(host as unknown as core.Host, 'required', () => Promise.resolve(undefined))
   }
 
   it('takes an explicit yes of every listener', async () => {

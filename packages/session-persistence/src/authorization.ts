@@ -1,8 +1,9 @@
-import type { Host } from '@tidemark/session-core'
+import { SessionError, type Host, type SessionHeader } from '@tidemark/session-core'
 import { unknownSession } from './unknown-session.ts'
 
 export type StoredOperation =
   | 'create'
+  | 'flush'
   | 'resume'
   | 'fork'
   | 'inspect'
@@ -22,6 +23,10 @@ export interface Question {
   readonly childId?: string
   /** Who asks, as the caller handed it over. */
   readonly as: unknown
+  /** As it is stored, or, in a `create`, as it is to be. Absent where nothing is stored, or no header can be read. */
+  readonly header?: SessionHeader
+  /** In a fork or a salvage: what is given of the header of the session that is to be. */
+  readonly childHeader?: Pick<SessionHeader, 'id' | 'meta'>
 }
 
 /**
@@ -36,6 +41,9 @@ export interface AuthorizeRequest extends Question {
 /** How long listeners may take, in milliseconds. */
 export const authorizeMsMax = 10_000
 
+/** A refusal is told at a multiple of this, in milliseconds: how long it took says nothing of what there is. */
+const refusalMs = 50
+
 /** Whether callers are asked about: `off` allows everybody. */
 export type AuthorizationMode = 'off' | 'required'
 
@@ -46,13 +54,17 @@ export class Authorization {
   constructor(
     private readonly host: Host,
     private readonly mode: AuthorizationMode,
+    /** Of what is stored. */
+    private readonly headerOf: (id: string) => Promise<SessionHeader | undefined>,
   ) {}
 
-  async allows(question: Question): Promise<boolean> {
+  async allows(asked: Question): Promise<boolean> {
     if (this.mode === 'off') return true
-    if (question.as === undefined) return false
-    const listeners = this.host.events.dispatch('emit', ['tidemark/authorize', question])
+    if (asked.as === undefined) return false
+    const listeners = this.host.events.dispatch('emit', ['tidemark/authorize', asked])
     if (listeners.length === 0) return false
+    const header = asked.header ?? (await this.findHeader(asked.sessionId))
+    const question = { ...asked, ...(header && { header }) }
     let timer: NodeJS.Timeout | undefined
     const tooLong = new Promise<boolean[]>((resolve) => {
       timer = setTimeout(() => resolve([false]), authorizeMsMax)
@@ -65,7 +77,30 @@ export class Authorization {
 
   /** @throws SessionError `NOT_FOUND`: a refusal is no different from an id that does not exist. */
   async require(question: Question): Promise<void> {
-    if (!(await this.allows(question))) throw unknownSession(question.sessionId)
+    const since = performance.now()
+    if (await this.allows(question)) return
+    const tookMs = performance.now() - since
+    await new Promise((resolve) => setTimeout(resolve, Math.ceil(tookMs / refusalMs) * refusalMs - tookMs))
+    throw unknownSession(question.sessionId)
+  }
+
+  /** Asks again before each write of a session that was opened. `undefined` where nobody is asked about. */
+  toWrite(header: SessionHeader, as: unknown): (() => Promise<void>) | undefined {
+    if (this.mode === 'off') return undefined
+    const { id: sessionId } = header
+    return async () => {
+      if (await this.allows({ operation: 'flush', sessionId, as, header })) return
+      throw new SessionError('DENIED', `${sessionId}: its caller may not write to it any more`, { sessionId })
+    }
+  }
+
+  private async findHeader(id: string): Promise<SessionHeader | undefined> {
+    try {
+      return await this.headerOf(id)
+    } catch (error) {
+      this.host.logger.error(error) // what is asked for meets it too
+      return undefined
+    }
   }
 
   private async ask(listener: Listener, question: Question): Promise<boolean> {

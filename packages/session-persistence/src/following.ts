@@ -8,11 +8,14 @@ const pollMsDefault = 100
 const pollMsMin = 10
 const pollMsMax = 10_000
 
+/** A follower is asked about again as often, in milliseconds: what was allowed may not be any more. */
+const askEveryMs = 250
+
 /**
  * What is stored of a session and what is still to come, for a reader that keeps nothing but a cursor.
  *
  * 1. No event comes twice, and none is left out.
- * 2. Permission is asked for before anything is looked at.
+ * 2. Permission is asked for before anything is looked at, and again while it goes on.
  */
 export class Following {
   constructor(private readonly access: StoreAccess) {}
@@ -24,7 +27,9 @@ export class Following {
     if (!Number.isInteger(pollMs) || pollMs < pollMsMin || pollMs > pollMsMax)
       throw new SessionError('INVALID_SEQ', `pollMs is a whole number from ${pollMsMin} to ${pollMsMax}`)
     const { authorization, open, storage } = this.access
-    await open.run(() => authorization.require({ operation: 'follow', sessionId: id, as }))
+    const ask = (): Promise<void> => authorization.require({ operation: 'follow', sessionId: id, as })
+    await open.run(ask)
+    let askedAt = performance.now()
     const terms: FollowTerms = {
       pollMs,
       signal: AbortSignal.any([open.closed, ...(signal ? [signal] : [])]),
@@ -32,6 +37,10 @@ export class Following {
     }
     const batches = storage.follow?.(id, terms) ?? this.looks(id, terms)
     for await (const { events, tail, isDurable } of batches) {
+      if (performance.now() - askedAt >= askEveryMs) {
+        await ask()
+        askedAt = performance.now()
+      }
       const { seq, digest } = tail
       yield { events, cursor: { seq, digest }, isDurable }
     }

@@ -25,11 +25,13 @@ export class Forks {
     const parentId = typeof source === 'string' ? source : source.id
     const { id: childId = globalThis.crypto.randomUUID(), through, carry = [], as } = request
     const receipt = receiptedIn(request.receipt)
-    const terms = { childId, meta: keptMeta(request.meta), through, carry, receipt }
+    const meta = keptMeta(request.meta)
+    const terms = { childId, meta, through, carry, receipt, as }
     refuseId(childId)
     const { authorization, open } = this.access
     return open.run(async () => {
-      await authorization.require({ operation: 'fork', sessionId: parentId, childId, as })
+      const childHeader = { id: childId, ...(meta && { meta }) }
+      await authorization.require({ operation: 'fork', sessionId: parentId, childId, childHeader, as })
       return open.reserve(childId, 'EXISTS', async () => {
         const living = typeof source === 'string' ? sessions.find(source) : source
         if (living === undefined) return this.forkStored(sessions, parentId, terms)
@@ -60,7 +62,7 @@ export class Forks {
     const lease = isOurs
       ? await asUnknown(parent.id, () => storage.fork({ id: parent.id, through }, header, claim))
       : await storage.create(header, { claim, seed: await encodedThrough(parent, through) })
-    return this.bind(sessions, lease, { header, seed, carry, claim })
+    return this.bind(sessions, lease, { header, seed, carry, claim, as: terms.as })
   }
 
   private async forkStored(sessions: Sessions, parentId: string, terms: ForkTerms): Promise<Session> {
@@ -76,7 +78,14 @@ export class Forks {
     const header = sessions.forkHeader(view.header, through, forkNames(terms))
     const claim = this.access.newClaim(carry)
     const lease = await asUnknown(parentId, () => storage.fork({ id: parentId, through }, header, claim))
-    return this.bind(sessions, lease, { header, seed: view.seed(), carry, claim, read })
+    return this.bind(sessions, lease, {
+      header,
+      seed: view.seed(),
+      carry,
+      claim,
+      read,
+      as: terms.as,
+    })
   }
 
   /** A receipt speaks of what is stored, and so it is looked for there. */
@@ -88,13 +97,17 @@ export class Forks {
 
   /** A fork is written in any case. Without its boundary a reader would take for live what it inherited. */
   private bind(sessions: Sessions, lease: Lease, beginning: Beginning): Promise<Session> {
-    const { claim, read = { snapshotSeq: -1 }, ...options } = beginning
+    const { claim, read = { snapshotSeq: -1 }, as, ...options } = beginning
     const { incarnation } = claim
     const history = this.access.historyOf(options.header.id)
     return this.access.open.bind(
       lease,
       (recorder) => sessions.create({ ...options, recorder, history, incarnation }),
-      { boundary: 'now', origin: () => read },
+      {
+        boundary: 'now',
+        origin: () => read,
+        permit: this.access.authorization.toWrite(options.header, as),
+      },
     )
   }
 }
@@ -105,6 +118,7 @@ interface ForkTerms {
   readonly through: number | undefined
   readonly carry: readonly string[]
   readonly receipt: Receipted | undefined
+  readonly as: unknown
 }
 
 interface Beginning {
@@ -113,6 +127,7 @@ interface Beginning {
   readonly carry: readonly string[]
   readonly claim: Claim
   readonly read?: Origin
+  readonly as: unknown
 }
 
 /** @throws SessionError `INVALID_SEQ` unless it is a seq of the session, or -1 in an empty one. */

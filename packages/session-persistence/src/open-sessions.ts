@@ -6,7 +6,7 @@ import { WriteBehind, type WriteBehindOptions } from './write-behind.ts'
 
 export interface OpenSessionsOptions extends Omit<
   WriteBehindOptions,
-  'onDurable' | 'onWritten' | 'onFailed' | 'onClosed'
+  'onDurable' | 'onWritten' | 'onFailed' | 'onClosed' | 'permit'
 > {
   readonly sessions: Sessions
   readonly window: WindowTerms
@@ -20,6 +20,7 @@ interface BindTerms {
   readonly boundary?: 'rides' | 'now'
   /** What was read of the log, asked for once the session is there. */
   readonly origin?: () => Origin
+  readonly permit?: WriteBehindOptions['permit']
 }
 
 export type Origin = Pick<WindowOptions, 'snapshotSeq' | 'retained'>
@@ -87,12 +88,13 @@ export class OpenSessions {
   async bind(
     lease: Lease,
     make: (recorder: Recorder) => Session | Promise<Session>,
-    { boundary = 'rides', origin = () => ({ snapshotSeq: -1 }) }: BindTerms = {},
+    { boundary = 'rides', origin = () => ({ snapshotSeq: -1 }), permit }: BindTerms = {},
   ): Promise<Session> {
     let session: Session | undefined
     let window: SessionWindow | undefined
     const recorder = new WriteBehind(lease, {
       ...this.options,
+      permit,
       onDurable: (seq, sizeBytes) => {
         window?.grown(seq, sizeBytes)
         if (session) this.options.sessions.tellDurable(session, seq)

@@ -1,4 +1,10 @@
-import type { Host, HistorySource, Sessions } from '@tidemark/session-core'
+import {
+  isSessionError,
+  type Host,
+  type HistorySource,
+  type SessionHeader,
+  type Sessions,
+} from '@tidemark/session-core'
 import { Authorization, type AuthorizationMode } from './authorization.ts'
 import { OpenSessions } from './open-sessions.ts'
 import { noBatch } from './refused-read.ts'
@@ -30,7 +36,7 @@ export class StoreAccess {
   ) {
     const { storage, flushDelayMs, pendingSizeBytesMax, authorize, window } = options
     this.storage = new TypedStorage(storage)
-    this.authorization = new Authorization(host, authorize)
+    this.authorization = new Authorization(host, authorize, (id) => this.headerOf(id))
     const report = (error: unknown): void => this.report(error)
     const { capabilities } = storage
     const shelf = this.storage.snapshots
@@ -63,6 +69,17 @@ export class StoreAccess {
       if (tail) return tail
       throw noBatch(id)
     })
+  }
+
+  /** `undefined` where nothing is stored, or no header can be read. */
+  private async headerOf(id: string): Promise<SessionHeader | undefined> {
+    try {
+      return (await this.storage.read(id, { from: Number.MAX_SAFE_INTEGER })).header
+    } catch (error) {
+      if (!isSessionError(error) || !['NOT_FOUND', 'CORRUPT', 'UNSUPPORTED_FORMAT'].includes(error.code))
+        throw error
+      return error.code === 'CORRUPT' ? (await this.storage.salvage?.(id))?.header : undefined
+    }
   }
 
   historyOf(id: string): HistorySource {

@@ -54,18 +54,15 @@ export class StoredSessions {
     refuseId(header.id)
     const { authorization, open, storage } = this.access
     return open.run(async () => {
-      await authorization.require({ operation: 'create', sessionId: header.id, as })
+      await authorization.require({ operation: 'create', sessionId: header.id, as, header })
       return open.reserve(header.id, 'EXISTS', async () => {
         const claim = this.access.newClaim()
         const lease = await storage.create(header, { claim })
-        return open.bind(lease, (recorder) =>
-          sessions.create({
-            header,
-            recorder,
-            history: this.access.historyOf(header.id),
-            incarnation: claim.incarnation,
-          }),
-        )
+        const history = this.access.historyOf(header.id)
+        const { incarnation } = claim
+        return open.bind(lease, (recorder) => sessions.create({ header, recorder, history, incarnation }), {
+          permit: authorization.toWrite(header, as),
+        })
       })
     })
   }
@@ -95,7 +92,7 @@ export class StoredSessions {
             for (const record of recovered) sessions.tellRecovered(session, record)
             return session
           },
-          { origin: () => claimed },
+          { origin: () => claimed, permit: authorization.toWrite(read.view.header, as) },
         )
       })
     })
@@ -139,8 +136,9 @@ export class StoredSessions {
           ...(next !== undefined && { after: next }),
         })
         for (const summary of page.sessions) {
-          if (await authorization.allows({ operation: 'list', sessionId: summary.id, as }))
-            shown.push(summary)
+          const isOk = summary.status === 'ok'
+          const known = { sessionId: summary.id, ...(isOk && { header: summary.header }) }
+          if (await authorization.allows({ operation: 'list', as, ...known })) shown.push(summary)
         }
         next = page.next
       } while (next !== undefined && shown.length < countMax)

@@ -47,7 +47,8 @@ export class Upkeep {
     const meta = keptMeta(request.meta)
     const { authorization, open, storage } = this.access
     return open.run(async () => {
-      await authorization.require({ operation: 'salvage', sessionId: id, childId: newId, as })
+      const childHeader = { id: newId, ...(meta && { meta }) }
+      await authorization.require({ operation: 'salvage', sessionId: id, childId: newId, childHeader, as })
       const { salvage } = storage
       if (salvage === undefined) throw unable(id, 'salvage')
       return open.reserve(newId, 'EXISTS', async () => {

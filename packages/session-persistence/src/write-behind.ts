@@ -12,6 +12,8 @@ export interface WriteBehindOptions {
   readonly flushDelayMs: number
   /** Bytes that may wait, those being written included. */
   readonly pendingSizeBytesMax: number
+  /** Asked before each write; what it rejects with, the writer fails with. */
+  readonly permit?: (() => Promise<void>) | undefined
   /** Called after each acknowledgement, with the bytes that it was of. */
   readonly onDurable: (seq: number, sizeBytes: number) => void
   /** Called once when it is closed and everything is written, and waited for before the lease is given back. */
@@ -156,6 +158,7 @@ export class WriteBehind implements Recorder {
     // Also those that nobody waits for, since they cost no sync of their own.
     const batch = this.backlog.take(this.options.capabilities.batchSizeBytesMax, this.cutting?.seq)
     try {
+      await this.options.permit?.()
       const { epoch, tail } = this.lease
       const terms = { expectedTail: tail, epoch, batchId: globalThis.crypto.randomUUID() }
       const receipt = await this.lease.append(batch, terms)

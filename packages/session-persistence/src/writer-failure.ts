@@ -8,7 +8,7 @@ export function asSessionError(sessionId: string, error: unknown): SessionError 
 
 /** What an append meets after a failure. */
 export function refusalAfter(sessionId: string, cause: SessionError): SessionError {
-  if (cause.code === 'FENCED' || cause.code === 'DISPOSED') return cause
+  if (cause.code === 'FENCED' || cause.code === 'DISPOSED' || cause.code === 'DENIED') return cause
   const message = `${sessionId}: its writer failed (${cause.code}) and is over; resume the session`
   return new SessionError('STORAGE_FAILED', message, { sessionId, cause })
 }
