@@ -7,7 +7,7 @@ import type { Folds } from './folds.ts'
 import { assertLossless, type JsonValue } from './json.ts'
 import { redacted, type Redact } from './redact.ts'
 import { refusal } from './schema.ts'
-import { refuseReplacement, refuseUnshowable } from './shown.ts'
+import { refuseAmendment, refuseReplacement, refuseUnshowable } from './shown.ts'
 import { refuseTypeName, type Vocabulary } from './vocabulary.ts'
 
 interface Asked {
@@ -83,7 +83,7 @@ function decideFlags(
     })
   }
   // No definition is both.
-  if (definition.replaces) return replacing
+  if (definition.replaces || definition.amends) return replacing
   return definition.ignorable ? carried : required
 }
 
@@ -101,6 +101,7 @@ function refuseMisplaced(
     if (definition?.replaces) refuseReplacements(event, { brackets, definition, folds })
   }
   refuseUnshowable(event, definition)
+  refuseAmendment(event, definition)
   if (event.type === 'tool/result') refuseMismatch(event, around)
 }
 

@@ -32,6 +32,9 @@ const assistantPart = z.discriminatedUnion('type', [
   z.strictObject(file),
 ])
 
+/** What a plugin's event may show of a tool's result. */
+export const toolParts = z.array(toolPart)
+
 /** What a plugin's event may show to the model. */
 export const renderedMessages = z.array(
   z.discriminatedUnion('role', [
@@ -70,7 +73,7 @@ export const coreSchemas = {
     callId: z.string(),
     callSeq: seq,
     outcome: z.enum(['ok', 'error']),
-    parts: z.array(toolPart),
+    parts: toolParts,
     ...meta,
   }),
 }

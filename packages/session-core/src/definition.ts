@@ -3,6 +3,7 @@ import type {
   SessionEvent,
   SessionEventType,
   SessionHeader,
+  ToolPart,
   UserPart,
   AssistantPart,
 } from './event.ts'
@@ -34,6 +35,13 @@ export interface Replacement {
   readonly messages: readonly RenderedMessage[]
 }
 
+/** From its event on the transcript shows `parts` in the place of those of the result at `resultSeq`. */
+export interface Amendment {
+  /** The seq of a `tool/result` before it. */
+  readonly resultSeq: number
+  readonly parts: readonly ToolPart[]
+}
+
 /** What core must know of one event type. */
 export interface EventDefinition {
   /** Checks a payload at append, and never changes or strips it. Not run again on history. */
@@ -55,6 +63,12 @@ export interface EventDefinition {
     close: SessionEvent,
     inside: readonly SessionEvent[],
   ) => Replacement | undefined
+  /**
+   * What the transcript shows of an earlier tool result from this event on. A later amendment takes the place of an
+   * earlier one; one of a result that the transcript does not show changes nothing. Pure. Such a type is never
+   * ignorable, and never carried unknown.
+   */
+  readonly amends?: (event: SessionEvent) => Amendment | undefined
 }
 
 export type BracketKey = string | number

@@ -1,4 +1,4 @@
-import { renderedMessages } from './core.ts'
+import { renderedMessages, toolParts } from './core.ts'
 import type { EventDefinition, RenderedMessage, Replacement } from './definition.ts'
 import { SessionError } from './errors.ts'
 import type { SessionEvent } from './event.ts'
@@ -27,6 +27,18 @@ export function refuseReplacement(
   if (!isRange || through >= openSeq)
     throw refused(event, `it replaces ${from} to ${through}, and was opened at ${openSeq}`)
   refuseMessages(event, messages)
+}
+
+/** @throws SessionError `INVALID_EVENT` unless it names an earlier event, and what it shows is a result's. */
+export function refuseAmendment(event: SessionEvent, definition: EventDefinition | undefined): void {
+  if (definition?.amends === undefined) return
+  const amendment = answer(event, () => definition.amends?.(event))
+  if (amendment === undefined) return
+  const { resultSeq, parts } = amendment
+  const isEarlier = Number.isInteger(resultSeq) && 0 <= resultSeq && resultSeq < event.seq
+  if (!isEarlier) throw refused(event, `it amends ${resultSeq}, which is no earlier event`)
+  const issue = refusal(toolParts, parts)
+  if (issue) throw refused(event, `what it shows is no result: ${issue.path} ${issue.reason}`)
 }
 
 function refuseMessages(event: SessionEvent, messages: readonly RenderedMessage[]): void {

@@ -210,9 +210,13 @@ function refuseMalformed(type: string, definition: EventDefinition): void {
       type,
     })
   }
-  if (definition.replaces && definition.ignorable) {
-    throw new SessionError('INVALID_EVENT', `${type} replaces earlier events, so it cannot be ignorable`, {
-      type,
-    })
+  if ((definition.replaces ?? definition.amends) && definition.ignorable) {
+    throw new SessionError(
+      'INVALID_EVENT',
+      `${type} changes what is shown of earlier events, so it cannot be ignorable`,
+      {
+        type,
+      },
+    )
   }
 }

@@ -23,7 +23,12 @@ interface Span {
 
 /** One place in the transcript. `message` is given by the log, `assistant` is put together from several events. */
 export type Entry =
-  | (Span & { readonly kind: 'message'; readonly messages: readonly RenderedMessage[] })
+  | (Span & {
+      readonly kind: 'message'
+      readonly messages: readonly RenderedMessage[]
+      /** A tool result that came after the end of its call; its first part says so. */
+      readonly isLate?: true
+    })
   | (Span & {
       readonly kind: 'assistant'
       readonly parts: readonly AssistantPart[]

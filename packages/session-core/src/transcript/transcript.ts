@@ -8,9 +8,11 @@ import {
   type ProjectionContext,
   type Replacement,
 } from '../definition.ts'
-import type { AssistantPart, SessionEvent, SessionHeader, UserPart } from '../event.ts'
+import type { AssistantPart, SessionEvent, SessionHeader } from '../event.ts'
 import { emptyList, insertedBefore, itemAt, lengthOf, pushed, replaced, type ChunkedList } from '../list.ts'
+import { amended } from './amend.ts'
 import { assistantEntry, callRecord, messageEntry, withCall, type CallRecord, type Entry } from './entry.ts'
+import { lateResult } from './late.ts'
 import type { ToolOutcome } from './message.ts'
 import { replaceRange } from './replace.ts'
 
@@ -46,7 +48,7 @@ export interface TranscriptState {
 /** The model-visible messages; read them with `messagesOf`. */
 export const transcript: Projection<TranscriptState> = defineProjection({
   name: 'transcript',
-  version: 1,
+  version: 2,
   init: () => ({
     entries: emptyList,
     calls: nothingOpen,
@@ -64,7 +66,9 @@ function fold(state: TranscriptState, event: SessionEvent, context: ProjectionCo
   if (endsStream(event.type)) next = { ...flushStream(next), joins: false }
   next = settleEnded(next, state.calls, { event, header: context.header })
   next = place(next, event, { context, wasLive })
-  return foldReplacing(next, event, context)
+  next = foldReplacing(next, event, context)
+  const amendment = event.replaces && context.event(event.type)?.amends?.(event)
+  return amendment ? { ...next, entries: amended(next.entries, amendment) } : next
 }
 
 function findLive(calls: BracketState, seq: number): Opening | undefined {
@@ -189,17 +193,6 @@ function joinResult(
   const { callSeq, outcome, parts } = event.data
   const joined = live ? changeCall(state, callSeq, { outcome, parts, through: event.seq }) : state
   return joined === state ? add(state, lateResult(event)) : joined
-}
-
-function lateResult({ seq, data }: SessionEvent<'tool/result'>): Entry {
-  const what = data.outcome === 'ok' ? 'result' : 'error'
-  const heading = {
-    type: 'text',
-    author: 'tool',
-    text: `Late ${what} of tool call call-${data.callSeq}:`,
-  } as const
-  const parts = data.parts.map((part): UserPart => ({ ...part, author: 'tool' }))
-  return messageEntry(seq, { role: 'user', parts: [heading, ...parts] })
 }
 
 /** Follows the brackets that replace earlier entries when they close. */
