@@ -2,14 +2,20 @@ import {
   SessionError,
   type Projection,
   type SessionView,
+  type HistoryPage,
+  type HistoryRequest,
   type Session,
   type Sessions,
 } from '@tidemark/session-core'
 import { budgetOf, type Budget } from './budget.ts'
 import type { Settings } from './config.ts'
 import type { CompactionTrigger, SeqRange } from './event.ts'
+import type { Bus } from './bus.ts'
 import type { CompactionHost } from './host.ts'
 import type { FactProblem, FactsState, PinnedFact } from './fact.ts'
+import { prune, type PruneOptions, type PruneResult } from './prune.ts'
+import { recall } from './recall.ts'
+import { readStatus, type CompactionStatus } from './status.ts'
 import { readGround } from './ground.ts'
 import { decidePin, refuseTooLarge, type PinInput } from './pin.ts'
 import { decidePlan, type CompactionPlan } from './plan.ts'
@@ -39,6 +45,7 @@ interface Own {
   readonly sessions: Sessions
   readonly runs: Runs
   readonly facts: Projection<FactsState>
+  readonly bus: Bus
 }
 
 /** Bounded context: `ctx.compaction`. */
@@ -88,6 +95,39 @@ export class Compaction {
     const plan = decidePlan(ground, { range, retainMessages: retainMessages ?? countDefault, budget })
     if (plan.kind === 'replace') refuseTooLarge(ground.facts, config)
     return plan
+  }
+
+  /** How a session stands to its budget, and to the attempts that automatic mode made. */
+  status(session: SessionView): CompactionStatus {
+    return readStatus(session, this.config).status
+  }
+
+  /** Resolves when no compaction is running here in this session, however it ended. Never rejects. */
+  idle(session: Session): Promise<void> {
+    return this.own.runs.idle(session)
+  }
+
+  /**
+   * A page of the events that a compaction replaced, inner compactions with their own events. `next` of a page asks
+   * for the one after it.
+   *
+   * Rejects with a SessionError: `NOT_FOUND` unless the log tells that it was applied, `INVALID_SEQ`, and what reading
+   * stored events meets.
+   */
+  recall(session: SessionView, compactionId: string, request: HistoryRequest = {}): Promise<HistoryPage> {
+    return recall(session, compactionId, request)
+  }
+
+  /**
+   * Shows only the beginning and the end of large results of tools, all but the newest. The log keeps them whole.
+   * Rejects with a SessionError: `INVALID_EVENT`, and what the session refuses an event with.
+   */
+  prune(session: Session, options: PruneOptions = {}): Promise<PruneResult> {
+    const { pruneResultsSizeBytes } = this.config
+    return prune(session, {
+      ...(pruneResultsSizeBytes !== undefined && { resultSizeBytesMax: pruneResultsSizeBytes }),
+      ...options,
+    })
   }
 
   /** The facts in force, oldest first: those that were pinned, and the lines that a person labelled. */
@@ -140,7 +180,7 @@ export class Compaction {
     const { summarySizeBytesMax, summaryTimeoutMs } = config
     const counted = budget && tokens && { ...budget, ...tokens }
     return own.runs.begin(session, {
-      start: { id: globalThis.crypto.randomUUID(), trigger, range },
+      start: { id: globalThis.crypto.randomUUID(), trigger, range, ...(tokens && { tokens: tokens.now }) },
       ask: { summarizer, messages, signal, timeoutMs: summaryTimeoutMs },
       summaryBounds: {
         sizeBytesMax: summarySizeBytesMax,
@@ -149,6 +189,7 @@ export class Compaction {
       },
       factBounds: config,
       facts: own.facts,
+      vocabulary: own.sessions.vocabulary,
       ...(counted && { fit: counted }),
     })
   }

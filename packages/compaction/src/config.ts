@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { extractive } from './extractive/extractive.ts'
 import { labelsDefault } from './label.ts'
 import { o200k } from './o200k.ts'
+import { resultSizeBytesMin } from './prune.ts'
 import { isSummarizer, type Summarizer } from './summarizer.ts'
 import { isTokenizer, type Tokenizer } from './tokenizer.ts'
 
@@ -35,7 +36,17 @@ export const Config = z
     /** How many tokens at the end stay as they are. Default: a quarter of the context. */
     retainTokens: z.int().min(0).max(1_000_000_000).optional(),
     tokenizer: z.custom<Tokenizer>(isTokenizer, 'tokenizer has a function `count`').default(o200k),
+    /** Compacts by itself above that share, at the end of steps and turns. */
+    automatic: z.boolean().default(false),
+    /** After so many failures in a row, as the log tells, none is begun until the transcript has grown a lot. */
+    attemptsMax: z.int().min(1).max(100).default(3),
+    /** Larger results of tools are cut first, of a session that is over its budget, in UTF-8 bytes. */
+    pruneResultsSizeBytes: z.int().min(resultSizeBytesMin).max(1_073_741_824).optional(),
   })
+  .refine(
+    ({ contextTokensMax, automatic }) => contextTokensMax !== undefined || !automatic,
+    'automatic needs contextTokensMax',
+  )
   .refine(
     ({ contextTokensMax, retainTokens }) => contextTokensMax !== undefined || retainTokens === undefined,
     'retainTokens needs contextTokensMax',

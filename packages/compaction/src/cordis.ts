@@ -1,9 +1,15 @@
 import type {} from 'cordis'
 import type {} from '@tidemark/session-core/cordis'
-import type { Compaction } from '@tidemark/compaction'
+import type { Session } from '@tidemark/session-core'
+import type { Compaction, CompactionEnded, FactsMissing, OverBudget } from '@tidemark/compaction'
 
 declare module 'cordis' {
   interface Context {
     compaction: Compaction
+  }
+  interface Events {
+    'tidemark/compaction'(session: Session, ended: CompactionEnded): void
+    'tidemark/over-budget'(session: Session, status: OverBudget): void
+    'tidemark/facts-missing'(session: Session, missing: FactsMissing): void
   }
 }

@@ -1,9 +1,15 @@
 import type {} from '@deepseek-ai/cordis'
 import type {} from '@tidemark/session-core/deepseek'
-import type { Compaction } from '@tidemark/compaction'
+import type { Session } from '@tidemark/session-core'
+import type { Compaction, CompactionEnded, FactsMissing, OverBudget } from '@tidemark/compaction'
 
 declare module '@deepseek-ai/cordis' {
   interface Context {
     compaction: Compaction
+  }
+  interface Events {
+    'tidemark/compaction'(session: Session, ended: CompactionEnded): void
+    'tidemark/over-budget'(session: Session, status: OverBudget): void
+    'tidemark/facts-missing'(session: Session, missing: FactsMissing): void
   }
 }

@@ -1,5 +1,6 @@
 import { isEvent, type Definitions, type Projection } from '@tidemark/session-core'
 import { compaction } from './bracket.ts'
+import { compactions } from './compactions.ts'
 import type { FactsState } from './fact.ts'
 import { pinnedMessage, unpinnedMessage } from './rendering.ts'
 import { replacementOf } from './replacement.ts'
@@ -13,18 +14,25 @@ import { schemas } from './schemas.ts'
  * recorded first; `facts` are copies of what it has passed, and a copy that it changed would not be verbatim.
  */
 export function definitionsWith(facts: Projection<FactsState>): Definitions {
-  return { ...vocabulary, projections: [facts] }
+  return { ...vocabulary, projections: [facts, compactions] }
 }
+
+const startIds = ['id', 'trigger', 'range', 'tokens']
 
 const vocabulary: Definitions = {
   owner: '@tidemark/compaction',
   events: {
-    'compact/start': { schema: schemas['compact/start'], ignorable: true, ids: ['id', 'trigger', 'range'] },
+    'compact/start': { schema: schemas['compact/start'], ignorable: true, ids: startIds },
     'compact/summary': { schema: schemas['compact/summary'], ignorable: true, ids: ['id', 'facts'] },
     'compact/end': {
       schema: schemas['compact/end'],
-      ids: ['id', 'outcome', 'error'],
+      ids: ['id', 'outcome', 'error', 'facts', 'tokens'],
       replaces: replacementOf,
+    },
+    'tool/pruned': {
+      schema: schemas['tool/pruned'],
+      ids: ['resultSeq', 'digest', 'sizeBytes'],
+      amends: (event) => (isEvent(event, 'tool/pruned') ? event.data : undefined),
     },
     'fact/pinned': {
       schema: schemas['fact/pinned'],

@@ -1,4 +1,5 @@
-import type {} from '@tidemark/session-core'
+import type { ToolPart } from '@tidemark/session-core'
+import type { RecordedVerdict } from './verdict.ts'
 
 /** Seqs of the log, both inclusive. */
 export interface SeqRange {
@@ -35,6 +36,8 @@ export interface CompactStart {
   readonly id: string
   readonly trigger: CompactionTrigger
   readonly range: SeqRange
+  /** Of the transcript at that moment, where the host has a budget in tokens. */
+  readonly tokens?: number
 }
 
 /** A fact as it was in force when the compaction was applied. */
@@ -58,6 +61,21 @@ export interface CompactEnd {
   readonly id: string
   readonly outcome: 'applied' | 'failed' | 'cancelled'
   readonly error?: { readonly code: CompactionErrorCode }
+  /** Of one that was applied: which facts in force the transcript shows byte for byte. A missing one is a bug. */
+  readonly facts?: RecordedVerdict
+  /** Of the transcript after it was applied, where the host has a budget in tokens. */
+  readonly tokens?: number
+}
+
+/** What stands in the transcript in the place of a tool's result from here on. */
+export interface ToolPruned {
+  /** The original stands there. */
+  readonly resultSeq: number
+  readonly parts: readonly ToolPart[]
+  /** SHA-256 of the JSON text of the original's parts, in hex. */
+  readonly digest: string
+  /** Of the original's parts. */
+  readonly sizeBytes: number
 }
 
 /** A later pin of the same key takes the place of an earlier one. */
@@ -86,5 +104,6 @@ declare module '@tidemark/session-core' {
     'compact/end': CompactEnd
     'fact/pinned': FactPinned
     'fact/unpinned': FactUnpinned
+    'tool/pruned': ToolPruned
   }
 }

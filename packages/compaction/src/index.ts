@@ -1,12 +1,23 @@
 // `export *` where event payloads are merged into the interface of session-core.
 export * from './event.ts'
 export { compaction } from './bracket.ts'
+export { automaticAttempts, compactions } from './compactions.ts'
+export type { Attempts, CompactionFate, CompactionRecord, CompactionsState } from './compactions.ts'
+export type { CompactionStatus, OverBudget, OverBudgetReason } from './status.ts'
+export type { FactsVerdict, RecordedVerdict } from './verdict.ts'
+export type { PruneOptions, PruneResult } from './prune.ts'
 export { facts, factsWith } from './fact.ts'
 export type { FactProblem, FactProblemReason, FactsState, PinnedFact } from './fact.ts'
 export { labelledLines, labelsDefault, type LabelledLine } from './label.ts'
 export { Compaction, type CompactOptions, type PlanOptions } from './compaction.ts'
 export type { CompactionPlan, PlanTokens } from './plan.ts'
-export type { CompactionFailure, CompactionResult, NothingReason } from './result.ts'
+export type {
+  CompactionEnded,
+  CompactionFailure,
+  CompactionResult,
+  FactsMissing,
+  NothingReason,
+} from './result.ts'
 export type { PinInput } from './pin.ts'
 export type { Summarizer, SummaryRequest } from './summarizer.ts'
 export type { Tokenizer } from './tokenizer.ts'

@@ -1,4 +1,5 @@
-import type { CompactionErrorCode, SeqRange } from './event.ts'
+import type { FactsVerdict } from './verdict.ts'
+import type { CompactionErrorCode, CompactionTrigger, SeqRange } from './event.ts'
 
 /** Why it did not work. The log keeps the code, never the cause, which may hold anything. */
 export interface CompactionFailure {
@@ -18,8 +19,27 @@ export interface CompactionFailure {
 export type NothingReason =
   'unchanged' | 'too-short' | 'held-open' | 'too-large-to-retain' | 'within-budget' | 'no-budget'
 
+/** What `tidemark/facts-missing` tells: a bug of ours. */
+export interface FactsMissing {
+  /** Of the compaction. */
+  readonly id: string
+  readonly keys: readonly string[]
+}
+
+/** What `tidemark/compaction` tells of one that ended here. `unrecorded`: the session did not take its end. */
+export type CompactionEnded = { readonly trigger: CompactionTrigger } & (
+  | Exclude<CompactionResult, { readonly outcome: 'nothing' }>
+  | { readonly outcome: 'unrecorded'; readonly id: string; readonly cause: unknown }
+)
+
 /** `nothing`: no event was written. */
 export type CompactionResult =
-  | { readonly outcome: 'applied'; readonly id: string; readonly range: SeqRange; readonly seq: number }
+  | {
+      readonly outcome: 'applied'
+      readonly id: string
+      readonly range: SeqRange
+      readonly seq: number
+      readonly facts: FactsVerdict
+    }
   | { readonly outcome: 'nothing'; readonly reason: NothingReason }
   | { readonly outcome: 'failed' | 'cancelled'; readonly id: string; readonly error: CompactionFailure }

@@ -1,4 +1,11 @@
-import { SessionError, isSessionError, type Projection, type Session } from '@tidemark/session-core'
+import {
+  SessionError,
+  isSessionError,
+  type Projection,
+  type Session,
+  type Sessions,
+  type TranscriptMessage,
+} from '@tidemark/session-core'
 import type { CompactEnd, CompactStart, CompactSummary } from './event.ts'
 import { overBudget } from './budget.ts'
 import { carriedBy } from './carried.ts'
@@ -9,8 +16,10 @@ import { refuseTooLarge, type FactBounds } from './pin.ts'
 import { replacing } from './replacement.ts'
 import type { CompactionResult } from './result.ts'
 import type { Summarizer, SummaryRequest } from './summarizer.ts'
+import { recordEnd } from './record-end.ts'
 import { messagesTokens } from './token-count.ts'
 import type { Tokenizer } from './tokenizer.ts'
+import { messagesAfter, recorded, verdictOf, type FactsVerdict } from './verdict.ts'
 
 export interface Task {
   readonly start: CompactStart
@@ -24,6 +33,7 @@ export interface Task {
   readonly summaryBounds: SummaryBounds
   readonly factBounds: FactBounds
   readonly facts: Projection<FactsState>
+  readonly vocabulary: Sessions['vocabulary']
   readonly fit?: Fit
 }
 
@@ -49,6 +59,7 @@ export class Run {
   private timer: ReturnType<typeof setTimeout> | undefined
   private ended = false
   private left: CompactEnd | undefined
+  private startSeq = -1
 
   constructor(
     private readonly session: Session,
@@ -65,6 +76,8 @@ export class Run {
   /** Records the start, then asks. Throws what the append of the start throws; then nothing has begun. */
   start(): void {
     const { signal, timeoutMs } = this.task.ask
+    // Whoever hears of the start may end it already, and then asks where it stands.
+    this.startSeq = this.session.log.length
     this.session.append('compact/start', this.task.start)
     // Whoever heard of the start may have ended it already.
     if (this.ended) return
@@ -137,8 +150,21 @@ export class Run {
     const summary = { id, text, ...carriedBy(facts, range.from, hasEnded(this.session)) }
     this.refuseUnfit(summary)
     this.session.append('compact/summary', summary)
-    const { seq } = this.session.append('compact/end', { id, outcome: 'applied' })
-    return { outcome: 'applied', id, range, seq }
+    const { seq } = this.session.append('compact/end', this.appliedEnd(id))
+    return { outcome: 'applied', id, range, seq, facts: this.verdict(this.session.messages()) }
+  }
+
+  /** Says what the transcript comes to with it, for who reads the log later. */
+  private appliedEnd(id: string): CompactEnd {
+    const end = { id, outcome: 'applied' } as const
+    const messages = messagesAfter(this.session, { type: 'compact/end', data: end }, this.task.vocabulary)
+    const { fit } = this.task
+    const tokens = fit && messagesTokens(messages, fit.tokenizer)
+    return { ...end, facts: recorded(this.verdict(messages)), ...(tokens !== undefined && { tokens }) }
+  }
+
+  private verdict(messages: readonly TranscriptMessage[]): FactsVerdict {
+    return verdictOf(this.session.read(this.task.facts).facts, messages)
   }
 
   /** What was pinned while the summary was made may leave too little room for it. */
@@ -158,7 +184,7 @@ export class Run {
     const { kind: outcome, ...error } = ending
     const { id } = this.task.start
     this.left = { id, outcome, error: { code: error.code } }
-    this.session.append('compact/end', this.left)
+    recordEnd(this.session, this.left, this.startSeq)
     this.left = undefined
     return { outcome, id, error }
   }

@@ -1,7 +1,9 @@
 import { SessionError, type Session } from '@tidemark/session-core'
 import { compaction } from './bracket.ts'
+import type { Bus } from './bus.ts'
 import type { CompactEnd } from './event.ts'
-import type { CompactionResult } from './result.ts'
+import type { CompactionEnded, CompactionResult } from './result.ts'
+import { recordEnd } from './record-end.ts'
 import { Run, type Task } from './run.ts'
 
 /**
@@ -9,14 +11,16 @@ import { Run, type Task } from './run.ts'
  *
  * 1. The log says whether a session is busy, and this map never does.
  * 2. Nothing is begun after `close`.
+ * 3. An end that a session did not take is tried again at each sign of life, and before anything else is begun.
  */
 export class Runs {
   private readonly running = new Map<Session, Run>()
   /** Ends that a session did not take when they were due. */
-  private readonly left = new WeakMap<Session, CompactEnd>()
+  private readonly left = new Map<Session, CompactEnd>()
+  private readonly retrying = new Map<Session, NodeJS.Immediate>()
   private closed = false
 
-  constructor(private readonly report: (error: unknown) => void) {}
+  constructor(private readonly bus: Bus) {}
 
   /** @throws SessionError `DISPOSED` once closed, `BUSY` while one is live in the session; nothing was recorded. */
   refuseBusy(session: Session): void {
@@ -37,7 +41,9 @@ export class Runs {
     const run = new Run(session, task, (left) => {
       // A listener that heard of the end may have begun the next one.
       if (this.running.get(session) === run) this.running.delete(session)
-      if (left) this.left.set(session, left)
+      if (left === undefined) return
+      this.left.set(session, left)
+      this.retry(session)
     })
     this.running.set(session, run)
     try {
@@ -47,27 +53,82 @@ export class Runs {
       throw error
     }
     // The caller may look late, or never: that must not end the process.
-    run.result.catch(this.report)
+    void this.tellEnd(session, task, run.result)
     return run.result
+  }
+
+  /** Resolves when none is running here, whatever becomes of those that are. */
+  async idle(session: Session): Promise<void> {
+    for (let run = this.running.get(session); run; run = this.running.get(session)) {
+      await run.result.catch(() => undefined) // told to who began it
+    }
+  }
+
+  /** The session shows a sign of life: it may take now what it did not take before. */
+  retry(session: Session): void {
+    if (!this.left.has(session) || this.retrying.has(session) || this.closed) return
+    const again = (): void => {
+      this.retrying.delete(session)
+      this.trySettle(session)
+    }
+    this.retrying.set(session, setImmediate(again))
   }
 
   /** The session is over, and so is its compaction. */
   drop(session: Session): void {
     this.running.get(session)?.drop()
+    this.forget(session)
   }
 
   /** Cancels what is running and says so in each log, at once: the vocabulary is about to go. */
   close(): void {
     this.closed = true
     for (const run of [...this.running.values()]) run.cancel('UNLOADED')
+    for (const session of [...this.left.keys()]) {
+      this.trySettle(session)
+      this.forget(session)
+    }
+  }
+
+  private async tellEnd(session: Session, { start }: Task, result: Promise<CompactionResult>): Promise<void> {
+    const { id, trigger } = start
+    let ended: CompactionEnded
+    try {
+      const how = await result
+      if (how.outcome === 'nothing') return
+      ended = { ...how, trigger }
+      if (how.outcome === 'applied' && how.facts.missing.length > 0) {
+        const missing = { id, keys: how.facts.missing }
+        this.bus.tell('tidemark/facts-missing', session, Object.freeze(missing))
+        this.bus.report(`${session.id}: ${missing.keys.length} facts in force are not shown after ${id}`)
+      }
+    } catch (cause) {
+      this.bus.report(cause)
+      ended = { outcome: 'unrecorded', id, trigger, cause }
+    }
+    this.bus.tell('tidemark/compaction', session, Object.freeze(ended))
+  }
+
+  private trySettle(session: Session): void {
+    try {
+      this.settleLeft(session)
+    } catch (error) {
+      this.bus.report(error) // the session takes no events: the next boundary ends it
+    }
   }
 
   /** A session that took no events for a while would else stay busy with a compaction that is over. */
   private settleLeft(session: Session): void {
     const end = this.left.get(session)
     if (end === undefined) return
-    const isLive = session.open(compaction).some(({ key, status }) => key === end.id && status === 'live')
-    if (isLive) session.append('compact/end', end)
+    const live = session.open(compaction).find(({ key, status }) => key === end.id && status === 'live')
+    if (live) recordEnd(session, end, live.seq)
+    this.forget(session)
+  }
+
+  private forget(session: Session): void {
     this.left.delete(session)
+    clearImmediate(this.retrying.get(session))
+    this.retrying.delete(session)
   }
 }

@@ -1,3 +1,4 @@
+import { coreSchemas } from '@tidemark/session-core'
 import { z } from 'zod'
 import { digestOf } from './digest.ts'
 import type { CompactionErrorCode } from './event.ts'
@@ -40,6 +41,7 @@ export const schemas = {
     id,
     trigger: z.enum(['manual', 'automatic']),
     range: z.strictObject({ from: seq, through: seq }).refine(({ from, through }) => from <= through),
+    tokens: seq.optional(),
   }),
   'compact/summary': z.strictObject({
     id,
@@ -51,9 +53,19 @@ export const schemas = {
     id,
     outcome: z.enum(['applied', 'failed', 'cancelled']),
     error: z.strictObject({ code: z.enum(codes) }).optional(),
+    facts: z
+      .strictObject({ presentCount: seq, missingCount: seq, missingKeys: z.array(key).max(32) })
+      .optional(),
+    tokens: seq.optional(),
   }),
   'fact/pinned': z
     .strictObject({ key, text, digest: z.string(), sourceSeq: seq.optional(), by })
     .refine((fact) => fact.digest === digestOf(fact.text)),
+  'tool/pruned': z.strictObject({
+    resultSeq: seq,
+    parts: coreSchemas['tool/result'].shape.parts,
+    digest: z.string().min(1).max(nameLengthMax),
+    sizeBytes: seq,
+  }),
   'fact/unpinned': z.strictObject({ key, by, text: text.optional() }),
 }
