@@ -216,7 +216,7 @@ describe('automatic mode', () => {
       throw new TypeError('no')
     })
     const rejecting: () => unknown = () => Promise.reject(new TypeError('no'))
-    ctx.on('tidemark/compaction', rejecting as () => void)
+    ctx.on('tidemark/compaction', rejecting)
     const told = heard(ctx)
     const session = ctx.sessions.create()
     fill(session)

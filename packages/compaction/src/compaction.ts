@@ -16,10 +16,12 @@ import type { FactProblem, FactsState, PinnedFact } from './fact.ts'
 import { prune, type PruneOptions, type PruneResult } from './prune.ts'
 import { recall } from './recall.ts'
 import { readStatus, type CompactionStatus } from './status.ts'
+import { denied, requireGrant, type FactQuestion } from './grant.ts'
 import { readGround } from './ground.ts'
 import { decidePin, refuseTooLarge, type PinInput } from './pin.ts'
 import { decidePlan, type CompactionPlan } from './plan.ts'
-import type { CompactionResult, NothingReason } from './result.ts'
+import type { CompactionResult } from './result.ts'
+import { nothing, settled } from './settled.ts'
 import type { Runs } from './runs.ts'
 import { nameLengthMax } from './schemas.ts'
 import type { Summarizer } from './summarizer.ts'
@@ -166,6 +168,54 @@ export class Compaction {
     return true
   }
 
+  /**
+   * Pins what a model asks for, once the bus says yes (`tidemark/authorize-fact`). Where nobody answers, only the
+   * plugin that made the session may ask.
+   *
+   * Rejects with a SessionError: `DENIED`, and whatever `pin` throws; nothing was pinned.
+   */
+  async requestPin(session: Session, input: PinInput): Promise<PinnedFact> {
+    const asked = { ...input, by: input.by ?? this.modelCaller }
+    const decision = decidePin(this.facts(session), asked, this.config)
+    if (decision.kind === 'known') return decision.fact
+    const { key, text } = decision.data
+    await this.require(session, { operation: 'pin', key, text })
+    return this.pin(session, { ...asked, key })
+  }
+
+  /** Ends a fact as a model asks, on the same terms. False when none has this key; then nobody was asked. */
+  async requestUnpin(
+    session: Session,
+    key: string,
+    { by = this.modelCaller }: { readonly by?: string } = {},
+  ): Promise<boolean> {
+    if (!this.facts(session).some((fact) => fact.key === key)) return false
+    await this.require(session, { operation: 'unpin', key })
+    return this.unpin(session, key, { by })
+  }
+
+  /** What was allowed is what is in force when the answer comes. */
+  private async require(
+    session: Session,
+    wish: Pick<FactQuestion, 'operation' | 'key' | 'text'>,
+  ): Promise<void> {
+    const inForce = (): string | undefined => this.facts(session).find(({ key }) => key === wish.key)?.text
+    const textInForce = inForce()
+    const { sessions, bus } = this.own
+    const question: FactQuestion = {
+      session,
+      ...wish,
+      ...(textInForce !== undefined && { textInForce }),
+      through: this.caller,
+    }
+    await requireGrant(question, bus, sessions.isOwnedBy(session, this.ctx.fiber))
+    if (inForce() !== textInForce) throw denied(question)
+  }
+
+  private get modelCaller(): string {
+    return `a model, through ${this.ctx.fiber.name}`.slice(0, nameLengthMax)
+  }
+
   private get caller(): string {
     return this.ctx.fiber.name.slice(0, nameLengthMax)
   }
@@ -193,21 +243,4 @@ export class Compaction {
       ...(counted && { fit: counted }),
     })
   }
-}
-
-async function nothing(reason: NothingReason): Promise<CompactionResult> {
-  return { outcome: 'nothing', reason }
-}
-
-/** The promise of the run itself, whose rejection is looked at already: a caller may look late, or never. */
-function settled(begin: () => Promise<CompactionResult>): Promise<CompactionResult> {
-  try {
-    return begin()
-  } catch (error) {
-    return rejected(error)
-  }
-}
-
-async function rejected(error: unknown): Promise<never> {
-  throw error
 }

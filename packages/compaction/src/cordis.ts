@@ -1,7 +1,8 @@
 import type {} from 'cordis'
 import type {} from '@tidemark/session-core/cordis'
 import type { Session } from '@tidemark/session-core'
-import type { Compaction, CompactionEnded, FactsMissing, OverBudget } from '@tidemark/compaction'
+import type { AuthorizeFactRequest, Compaction } from '@tidemark/compaction'
+import type { CompactionEnded, FactsMissing, OverBudget } from '@tidemark/compaction'
 
 declare module 'cordis' {
   interface Context {
@@ -9,6 +10,7 @@ declare module 'cordis' {
   }
   interface Events {
     'tidemark/compaction'(session: Session, ended: CompactionEnded): void
+    'tidemark/authorize-fact'(request: AuthorizeFactRequest): void | Promise<void>
     'tidemark/over-budget'(session: Session, status: OverBudget): void
     'tidemark/facts-missing'(session: Session, missing: FactsMissing): void
   }

@@ -6,6 +6,8 @@ export type { Attempts, CompactionFate, CompactionRecord, CompactionsState } fro
 export type { CompactionStatus, OverBudget, OverBudgetReason } from './status.ts'
 export type { FactsVerdict, RecordedVerdict } from './verdict.ts'
 export type { PruneOptions, PruneResult } from './prune.ts'
+export { authorizeFactMsMax } from './grant.ts'
+export type { AuthorizeFactRequest, FactQuestion } from './grant.ts'
 export { facts, factsWith } from './fact.ts'
 export type { FactProblem, FactProblemReason, FactsState, PinnedFact } from './fact.ts'
 export { labelledLines, labelsDefault, type LabelledLine } from './label.ts'

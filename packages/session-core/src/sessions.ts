@@ -22,6 +22,7 @@ import { Vocabulary } from './vocabulary.ts'
 interface Living {
   readonly session: Session
   readonly recorder: Recorder | undefined
+  readonly owner: Host['fiber']
   undo: () => unknown
   ending: Promise<void> | undefined
 }
@@ -79,7 +80,13 @@ export class Sessions {
       vocabulary,
       bus,
     })
-    const living: Living = { session, recorder, undo: () => undefined, ending: undefined }
+    const living: Living = {
+      session,
+      recorder,
+      owner: this.ctx.fiber,
+      undo: () => undefined,
+      ending: undefined,
+    }
     this.living.set(header.id, living)
     living.undo = this.ctx.effect(() => () => this.end(living), `session ${header.id}`)
     this.delivery.tell('tidemark/created', session)
@@ -124,6 +131,12 @@ export class Sessions {
   /** The living session with this id. */
   find(id: string): Session | undefined {
     return this.living.get(id)?.session
+  }
+
+  /** Whether a session that lives here ends with this fiber: that of the plugin which created or resumed it. */
+  isOwnedBy(session: Session, fiber: Host['fiber']): boolean {
+    const living = this.living.get(session.id)
+    return living?.session === session && living.owner === fiber
   }
 
   *[Symbol.iterator](): Generator<Session> {
