@@ -89,6 +89,7 @@ export class Automatic {
 
   private async compact(session: Session): Promise<void> {
     const { compaction } = this.own
+    if (this.closed || !this.isOurs(session)) return
     let { status, isDue } = this.read(session)
     if (status.isOver && !status.live) {
       await this.prune(session)

@@ -26,7 +26,6 @@ export function apply(ctx: CompactionHost, config?: Config): void {
     yield () => runs.close()
     yield ctx.on('tidemark/disposed', (session) => runs.drop(session))
     yield ctx.on('tidemark/durable', (session) => runs.retry(session))
-    yield ctx.on('tidemark/event', (session) => runs.retry(session))
     const compaction = new Compaction(ctx, settings, { sessions, runs, facts, bus })
     if (settings.automatic) yield* automatically(ctx, new Automatic({ sessions, compaction, settings, bus }))
     yield ctx.provide('compaction', tracked(compaction, 'compaction'))

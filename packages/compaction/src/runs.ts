@@ -11,7 +11,8 @@ import { Run, type Task } from './run.ts'
  *
  * 1. The log says whether a session is busy, and this map never does.
  * 2. Nothing is begun after `close`.
- * 3. An end that a session did not take is tried again at each sign of life, and before anything else is begun.
+ * 3. An end that a session did not take is tried again soon, whenever events become durable, and before anything
+ *    else is begun.
  */
 export class Runs {
   private readonly running = new Map<Session, Run>()
@@ -64,7 +65,7 @@ export class Runs {
     }
   }
 
-  /** The session shows a sign of life: it may take now what it did not take before. */
+  /** The session may take now what it did not take before. */
   retry(session: Session): void {
     if (!this.left.has(session) || this.retrying.has(session) || this.closed) return
     const again = (): void => {
