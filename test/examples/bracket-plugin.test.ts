@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import * as core from '@tidemark/session-core'
 import { Context } from 'cordis'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
@@ -60,4 +61,26 @@ it('when it is unloaded, what it was doing is abandoned and blocks nobody', asyn
   indexer.startIndex(session, 'src')
   await plugin.dispose()
   expect(session.log.last?.type).toBe('bracket/abandoned')
+})
+
+it('the page on brackets quotes the example as it is', () => {
+  const page = readFileSync(new URL('../../docs/brackets.md', import.meta.url), 'utf8')
+  const example = readFileSync(new URL('../../examples/bracket-plugin.ts', import.meta.url), 'utf8')
+  const linesOf = (text: string): string[] => text.split('\n').map((line) => line.trim())
+  const quoted = [...page.matchAll(/```ts\n(.*?)```/gs)].flatMap(([, code = '']) => linesOf(code))
+  const known = new Set(linesOf(example))
+  expect(quoted.length).toBeGreaterThan(8)
+  // In the example the append is returned.
+  const said = quoted.map((line) => line.replace(/^session\.append\(/, 'return session.append('))
+  expect(said.filter((line) => !known.has(line))).toEqual([])
+})
+
+it('a fork that is cut while an index is made starts its own, and leaves the parent’s alone', () => {
+  const parent = ctx.sessions.create()
+  indexer.startIndex(parent, 'src')
+  const child = ctx.sessions.fork(parent)
+  expect([...child.log].map(({ type }) => type)).toEqual(['index/start', 'session/resumed', 'index/start'])
+  expect([statuses(parent), statuses(child)]).toEqual([['live'], ['live']])
+  parent.append('index/end', { fileCount: 3 })
+  expect([statuses(parent), statuses(child)]).toEqual([[], ['live']])
 })
