@@ -11,8 +11,11 @@ interface Own {
   readonly bus: Bus
 }
 
-/** Those of this process that would act, oldest first: of several for the same sessions the first one does. */
-const acting = new WeakMap<Sessions, Set<Automatic>>()
+/**
+ * Those of this process that would act, oldest first: of several for the same sessions the first one does. By
+ * vocabulary, since each plugin sees the service through a proxy of its own.
+ */
+const acting = new WeakMap<Sessions['vocabulary'], Set<Automatic>>()
 
 /**
  * Compacts sessions that get over their budget, at the end of a step or a turn and when they begin.
@@ -29,8 +32,8 @@ export class Automatic {
   private closed = false
 
   constructor(private readonly own: Own) {
-    const others = acting.get(own.sessions) ?? new Set()
-    acting.set(own.sessions, others.add(this))
+    const others = acting.get(own.sessions.vocabulary) ?? new Set()
+    acting.set(own.sessions.vocabulary, others.add(this))
   }
 
   heard(session: Session, { type }: Pick<SessionEvent, 'type'>): void {
@@ -56,7 +59,7 @@ export class Automatic {
     this.closed = true
     for (const immediate of this.waiting.values()) clearImmediate(immediate)
     this.waiting.clear()
-    acting.get(this.own.sessions)?.delete(this)
+    acting.get(this.own.sessions.vocabulary)?.delete(this)
   }
 
   /** Other hosts of this process tell of their sessions on the same bus. */
@@ -65,7 +68,7 @@ export class Automatic {
   }
 
   private async look(session: Session): Promise<void> {
-    const [first] = acting.get(this.own.sessions) ?? []
+    const [first] = acting.get(this.own.sessions.vocabulary) ?? []
     if (first !== this || this.busy.has(session)) return
     this.busy.add(session)
     try {
@@ -97,21 +100,17 @@ export class Automatic {
     }
     if (!status.isOver) return void this.told.delete(session)
     if (status.isExhausted) return this.tell(session, 'attempts-exhausted')
+    if (!isDue && !status.live && status.attempts === 0) return this.tell(session, 'not-enough')
     if (!isDue || this.closed || !this.isOurs(session)) return
-    let applied = false
     try {
       const result = await compaction.compact(session, { trigger: 'automatic' })
-      applied = result.outcome === 'applied'
       if (result.outcome === 'nothing') return this.tell(session, result.reason)
     } catch (error) {
       if (!isSessionError(error) || error.code !== 'PINS_TOO_LARGE') throw error
       return this.tell(session, 'facts-too-large')
     }
-    if (this.closed || !this.isOurs(session)) return
-    const after = this.read(session).status
-    if (!after.isOver) this.told.delete(session)
-    else if (after.isExhausted) this.tell(session, 'attempts-exhausted')
-    else if (applied) this.tell(session, 'not-enough')
+    // What came meanwhile may call for the next one; what was told of the last one may be true no more.
+    this.notice(session)
   }
 
   private async prune(session: Session): Promise<void> {
