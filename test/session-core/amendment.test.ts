@@ -1,4 +1,4 @@
-import { messagesOf, transcript, type Definitions, type Session, type ToolPart } from '@tidemark/session-core'
+import { messagesOf, transcript, type Session } from '@tidemark/session-core'
 import type { Context } from 'cordis'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -8,22 +8,6 @@ import { complaints } from './pairing.ts'
 import { codeOf } from './refusal.ts'
 import { lines, speaker } from './speaker.ts'
 
-declare module '@tidemark/session-core' {
-  interface SessionEventMap {
-    'cut/made': { readonly resultSeq: number; readonly parts: readonly ToolPart[] }
-  }
-}
-
-const amending: Definitions = {
-  owner: 'cutter',
-  events: {
-    'cut/made': {
-      schema: z.any(),
-      amends: ({ data }) => data as { resultSeq: number; parts: readonly ToolPart[] },
-    },
-  },
-}
-
 let ctx: Context
 let session: Session
 let say: ReturnType<typeof speaker>
@@ -31,7 +15,6 @@ let say: ReturnType<typeof speaker>
 beforeEach(async () => {
   ctx = await startHost()
   await define(ctx, guestDefinitions)
-  await define(ctx, amending)
   session = ctx.sessions.create()
   say = speaker(session)
 })

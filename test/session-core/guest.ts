@@ -1,4 +1,4 @@
-import { defineBracket, type Definitions, type EventDefinition } from '@tidemark/session-core'
+import { defineBracket, type Definitions, type EventDefinition, type ToolPart } from '@tidemark/session-core'
 import { z } from 'zod'
 import type { Rule } from './scan.ts'
 
@@ -21,6 +21,7 @@ declare module '@tidemark/session-core' {
     'sum/note': { readonly text: string }
     'sum/end': SumEnd
     'note/said': { readonly text: string }
+    'cut/made': { readonly resultSeq: number; readonly parts: readonly ToolPart[] }
   }
 }
 
@@ -68,6 +69,12 @@ const said: EventDefinition = {
   }),
 }
 
+/** Shows other parts in the place of a tool's result. */
+const cut: EventDefinition = {
+  schema: z.any(),
+  amends: ({ data }) => data as { resultSeq: number; parts: readonly ToolPart[] },
+}
+
 /** The vocabulary of a plugin that uses everything a plugin may define. */
 export const guestDefinitions: Definitions = {
   owner: 'guest',
@@ -80,6 +87,7 @@ export const guestDefinitions: Definitions = {
     'sum/note': noted,
     'sum/end': sumEnd,
     'note/said': said,
+    'cut/made': cut,
   },
   brackets: [job, watch, sum],
 }

@@ -38,6 +38,7 @@ const types = [
   'sum/note',
   'sum/end',
   'note/said',
+  'cut/made',
   'loose/event',
 ]
 
@@ -66,7 +67,7 @@ export const rawLogs = fc
 function rawEvent(one: Step, events: readonly AnySessionEvent[]): AnySessionEvent {
   const data = one.type === 'session/resumed' ? {} : dataOf(one, events)
   const ignorable = one.type === 'loose/event' && { ignorable: true as const }
-  const replaces = one.type === 'sum/end' && { replaces: true as const }
+  const replaces = (one.type === 'sum/end' || one.type === 'cut/made') && { replaces: true as const }
   return { seq: events.length, time: 0, type: one.type, data, ...ignorable, ...replaces }
 }
 
@@ -85,6 +86,8 @@ export function dataOf({ type, text, id, pick, flag }: Step, events: readonly An
       return { callId: id, name: 'tool', arguments: { [id]: text } }
     case 'tool/result':
       return resultOf({ text, pick, flag }, events)
+    case 'cut/made':
+      return cutOf({ text, pick }, events)
     case 'sum/note':
     case 'note/said':
       return { text }
@@ -110,6 +113,13 @@ function resultOf(
   const call = calls.at(calls.length === 0 ? 0 : -1 - (pick % calls.length))
   const callId = (call?.data as { callId?: string } | undefined)?.callId ?? ''
   return { callId, callSeq: call?.seq ?? 0, outcome: flag ? 'ok' : 'error', parts: [{ type: 'text', text }] }
+}
+
+/** Mostly of a result; of anything else it changes nothing. */
+function cutOf({ text, pick }: Pick<Step, 'text' | 'pick'>, events: readonly AnySessionEvent[]): JsonValue {
+  const results = events.filter(({ type }) => type === 'tool/result')
+  const resultSeq = results.at(results.length === 0 ? 0 : -1 - (pick % results.length))?.seq ?? pick
+  return { resultSeq, parts: [{ type: 'text', text: `cut ${text}` }] }
 }
 
 /** What a session was made from. */
