@@ -19,7 +19,7 @@ export interface PruneResult {
 }
 
 export const resultSizeBytesMin = 512
-export const resultSizeBytesDefault = 16_384
+const resultSizeBytesDefault = 16_384
 const keepLastDefault = 4
 
 /**
