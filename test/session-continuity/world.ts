@@ -37,9 +37,9 @@ export const allOperations: readonly Operation[] = [
     'acknowledge',
     'verify',
   ] as const),
-  ...(['create', 'resume', 'flush', 'fork', 'inspect', 'history', 'follow', 'list', 'verify', 'remove'] as const).map(
-    (operation) => `session/${operation}` as const,
-  ),
+  ...(
+    ['create', 'resume', 'flush', 'fork', 'inspect', 'history', 'follow', 'list', 'verify', 'remove'] as const
+  ).map((operation) => `session/${operation}` as const),
 ]
 
 export type Life = Partial<Principal>

@@ -104,7 +104,11 @@ describe('the index of a store', () => {
         for (let batch = random.below(4); batch > 0; batch--) {
           if (random.chance(0.4))
             await say(lease, random.below(1_000), random.chance(0.5) ? 'human' : 'agent')
-          else await append(lease, eventsFrom(lease.tail.seq + 1, 1 + random.below(random.chance(0.1) ? 900 : 5)))
+          else
+            await append(
+              lease,
+              eventsFrom(lease.tail.seq + 1, 1 + random.below(random.chance(0.1) ? 900 : 5)),
+            )
         }
         await lease.release()
       }
