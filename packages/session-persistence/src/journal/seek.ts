@@ -47,12 +47,8 @@ async function seekSeq(
 ): Promise<ReadTo | undefined> {
   const link = links.findLast(({ header }) => header.firstSeq <= seq)
   if (link === undefined) return undefined
-  if (link.seal) {
-    const high = { offset: link.endBytes, tail: link.seal }
-    return seekIn(folder, link, (file) => approach(file, link, { seq, high }))
-  }
   return seekIn(folder, link, async (file) => {
-    const high = await backFrom(file, link, 0)
+    const high = link.seal ? { offset: link.endBytes, tail: link.seal } : await backFrom(file, link, 0)
     return high.tail.seq < seq ? high : approach(file, link, { seq, high })
   })
 }

@@ -213,12 +213,19 @@ export class JournalStorage implements seam.SessionStorage {
   }
 
   private async find(id: string): Promise<Store & { readonly folder: SessionFolder }> {
-    const store = this.stores.find(this.root) ?? (await findStore(this.port, this.root))
+    const store = await this.findStore()
     if (store === undefined) throw unknownSession(id)
-    if (this.stores.find(this.root) === undefined) this.stores.keep(this.root, store)
     const path = join(store.sessionsPath, folderName(id))
     const memory = this.memories.keep(path, this.memories.find(path) ?? new FolderMemory())
     return { ...store, folder: { port: store.port, id, path, memory } }
+  }
+
+  /** Remembered from when it was found, and not from when it was asked for: in the end it is looked at again. */
+  private async findStore(): Promise<Store | undefined> {
+    const known = this.stores.find(this.root)
+    if (known) return known
+    const store = await findStore(this.port, this.root)
+    return store && this.stores.keep(this.root, store)
   }
 
   private async perform<T>(what: string, id: string, work: () => Promise<T>): Promise<T> {

@@ -3,8 +3,7 @@ import { isSessionError } from '@tidemark/session-core'
 import { IndexLists, noList, type IndexList } from './index-list.ts'
 import { entriesIn, indexPath, parseIndexName, type EntryName, type IndexName } from './index-name.ts'
 import { hasReason, isSystemFailure, type JournalPort } from './port.ts'
-import { openFile, refuseWritable } from './private-file.ts'
-import { readSpan } from './segment-file.ts'
+import { findBytes, refuseWritable } from './private-file.ts'
 import type { Store } from './store.ts'
 import { lateLine, type LateLine } from './summary-line.ts'
 
@@ -155,15 +154,11 @@ async function listTwice(port: JournalPort, path: string): Promise<readonly Inde
 
 async function readEntry(port: JournalPort, path: string): Promise<LateLine | 'missing' | 'broken'> {
   try {
-    const { file, stat } = await openFile(port, path)
-    try {
-      const bytes = await readSpan(file, 0, Math.min(stat.sizeBytes, lineFileSizeBytesMax))
-      return lateLine(bytes.toString().replace(/\n$/, '')) ?? 'broken'
-    } finally {
-      await file.close()
-    }
+    const bytes = await findBytes(port, path, lineFileSizeBytesMax)
+    if (bytes === undefined) return 'missing'
+    return lateLine(bytes.toString().replace(/\n$/, '')) ?? 'broken'
   } catch (error) {
-    if (!hasReason(error, 'ENOENT', 'ELOOP')) throw error
-    return hasReason(error, 'ENOENT') ? 'missing' : 'broken'
+    if (!hasReason(error, 'ELOOP')) throw error
+    return 'broken'
   }
 }
