@@ -1,8 +1,8 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash, createHmac, hash } from 'node:crypto'
 
 /** SHA-256 as 64 lower-case hexadecimal digits. */
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text)
 }
 
 export function keyedSha256(key: string, text: string): string {
@@ -15,7 +15,7 @@ export function keyedSha256(key: string, text: string): string {
  */
 export function chainDigest(before: string, lines: readonly Uint8Array[]): string {
   if (lines.every((line) => line.length === 0)) return before
-  const hash = createHash('sha256').update(before, 'hex')
-  for (const line of lines) hash.update(line)
-  return hash.digest('hex')
+  const chained = createHash('sha256').update(before, 'hex')
+  for (const line of lines) chained.update(line)
+  return chained.digest('hex')
 }

@@ -151,7 +151,13 @@ class CrashCampaign {
   private async crashTwice({ image }: CrashState, scene: Scene, statesMax: number): Promise<void> {
     const disk = new SimulatedDisk({ image, isRecorded: true })
     const { number: seed, knowledge, at } = scene
-    const { problem, ledger } = await judge({ subject: this.subject, disk, knowledge, seed })
+    const { problem, ledger } = await judge({
+      subject: this.subject,
+      disk,
+      knowledge,
+      seed,
+      isThorough: true,
+    })
     if (problem) return this.findings.add(problem, at)
     const { recording } = disk
     for (const state of secondsOf(recording, { ...this.crashTerms, seed, statesMax })) {

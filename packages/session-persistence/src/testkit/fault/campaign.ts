@@ -143,12 +143,12 @@ async function afterwards(
   knowledge: Knowledge,
 ): Promise<readonly Problem[]> {
   const healthy = new SimulatedDisk({ image })
-  const { problem, ledger } = await judge({ subject, disk: healthy, knowledge, seed: 100 })
+  const { problem, ledger } = await judge({ subject, disk: healthy, knowledge, seed: 100, isThorough: true })
   if (problem) return [problem]
   const later = { image: healthy.image(), knowledge: ledger.now, seed: 200 }
   for (const cut of [{ image, knowledge, seed: 300 }, later]) {
     const disk = new SimulatedDisk({ image: withNothingUnsynced(cut.image) })
-    const judged = await judge({ ...cut, subject, disk })
+    const judged = await judge({ ...cut, subject, disk, isThorough: true })
     if (judged.problem) return [judged.problem]
   }
   return []

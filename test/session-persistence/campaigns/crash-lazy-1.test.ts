@@ -1,6 +1,0 @@
-import { crashCampaign, testCampaign } from '@tidemark/session-persistence/testkit'
-import { journalWith } from './journal-subject.ts'
-
-testCampaign('a crash of the lazy journal loses nothing that was acknowledged, share 1 of 2', () =>
-  crashCampaign(journalWith('lazy'), { durability: 'lazy', statesMax: 50_000, shard: [0, 2] }),
-)
