@@ -1,11 +1,12 @@
 import { fileURLToPath } from 'node:url'
-import { configDefaults, defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig, type ViteUserConfig } from 'vitest/config'
 
 const source = (path: string) => fileURLToPath(new URL(`./packages/${path}`, import.meta.url))
 
 const campaigns = 'test/**/campaigns/**/*.test.ts'
 
-export default defineConfig({
+/** What every run has in common. */
+export const usual = {
   resolve: {
     // In-process tests run the sources; child processes run the built packages through node_modules.
     alias: [
@@ -16,6 +17,19 @@ export default defineConfig({
   },
   test: {
     pool: 'forks',
+    // One more than there are cores: many wait for the disk.
+    maxWorkers: 3,
+    retry: 0,
+    passWithNoTests: false,
+    testTimeout: 20_000,
+    reporters: ['default'],
+  },
+} satisfies ViteUserConfig
+
+export default defineConfig({
+  ...usual,
+  test: {
+    ...usual.test,
     // What isolates its files begins first, and those keep a core busy for minutes. The others, of which none
     // leaves anything behind, share what they import.
     projects: [
@@ -30,11 +44,5 @@ export default defineConfig({
         },
       },
     ],
-    // One more than there are cores: many wait for the disk.
-    maxWorkers: 3,
-    retry: 0,
-    passWithNoTests: false,
-    testTimeout: 20_000,
-    reporters: ['default'],
   },
 })

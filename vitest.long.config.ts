@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import usual from './vitest.config.ts'
+import { usual } from './vitest.config.ts'
 
 const hourMs = 3_600_000
 

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import usual from '../../../vitest.config.ts'
+import { usual } from '../../../vitest.config.ts'
 
 const tests = 'test/session-persistence/recovery'
 
