@@ -1,0 +1,3 @@
+import { messagesTokens, o200k } from '@tidemark/compaction'
+
+export const tokensOf = (messages) => messagesTokens(messages, o200k)
