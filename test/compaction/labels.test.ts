@@ -270,7 +270,7 @@ describe('the labels', () => {
 
   it('in another order, or named twice, are the same ones', () => {
     expect(factsWith(['FACT:', 'CRITICAL:', 'CONSTRAINT:', 'FACT:'])).toBe(facts)
-    expect(facts).toMatchObject({ name: 'facts', version: 2 })
+    expect(facts).toMatchObject({ name: 'facts', version: 3 })
     expect(factsWith(['a:', 'b:'])).toBe(factsWith(['b:', 'a:']))
     expect(factsWith(['a:']).name).not.toBe(factsWith(['b:']).name)
     expect(factsWith([]).name).not.toBe(facts.name)
@@ -318,11 +318,36 @@ describe('what cannot be a fact', () => {
     expect([problems[0]?.line, problems.at(-1)?.line]).toEqual(['CRITICAL[a]:', 'FACT[30]:'])
   })
 
-  it('is more than 1,024 facts: the next one is not in force and is reported, until one ends', async () => {
+  it('is what exceeds the highest bounds that a host can set: with these a compaction always goes through', async () => {
+    for (const [count, padding] of [
+      [1_000, 0],
+      [1_001, 0],
+      [1_024, 0],
+      [1_100, 0],
+      [1_100, 1_500],
+    ] as const) {
+      const ctx = await startHost({ factCountMax: 1_000, factsSizeBytesMax: 1_048_576, retainMessages: 1 })
+      const session = ctx.sessions.create()
+      const lines = Array.from({ length: count }, (_, index) =>
+        `FACT: ${index} ${'x'.repeat(padding)}`.trim(),
+      )
+      write(session, lines.join('\n'))
+      for (let turn = 0; turn < 4; turn++) say(session, `request ${turn}`)
+      const inForce = ctx.compaction.facts(session).map(({ text }) => text)
+      expect(inForce).toEqual(lines.slice(0, inForce.length))
+      expect(ctx.compaction.problems(session).length).toBe(Math.min(32, count - inForce.length))
+      expect(padding > 0 || inForce.length === Math.min(count, 1_000)).toBe(true)
+      const result = await ctx.compaction.compact(session)
+      expect(result).toMatchObject({ outcome: 'applied', facts: { missing: [] } })
+      expect(systemTexts(session)).toEqual(expect.arrayContaining(inForce))
+    }
+  })
+
+  it('is more than 1,000 facts: the next one is not in force and is reported, until one ends', async () => {
     const ctx = await startHost()
     const session = ctx.sessions.create()
-    write(session, Array.from({ length: 1_024 }, (_, index) => `FACT: ${index}`).join('\n'))
-    expect(ctx.compaction.facts(session).length).toBe(1_024)
+    write(session, Array.from({ length: 1_000 }, (_, index) => `FACT: ${index}`).join('\n'))
+    expect(ctx.compaction.facts(session).length).toBe(1_000)
     expect(ctx.compaction.problems(session)).toEqual([])
     const seq = write(session, 'FACT: one more\nFACT: 7')
     expect(ctx.compaction.problems(session)).toEqual([{ seq, line: 'FACT: one more', reason: 'too-many' }])

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { extractive } from './extractive/extractive.ts'
+import { factCountHardMax, factsSizeBytesHardMax } from './facts-edit.ts'
 import { labelsDefault } from './label.ts'
 import { o200k } from './o200k.ts'
 import { resultSizeBytesMin } from './prune.ts'
@@ -22,8 +23,8 @@ export const Config = z
     /** How many messages at the end stay as they are, where there is no budget in tokens. */
     retainMessages: z.int().min(0).max(10_000).default(8),
     /** Keys and texts of all facts in force, in UTF-8 bytes. */
-    factsSizeBytesMax: z.int().min(1).max(1_048_576).default(16_384),
-    factCountMax: z.int().min(1).max(1_000).default(64),
+    factsSizeBytesMax: z.int().min(1).max(factsSizeBytesHardMax).default(16_384),
+    factCountMax: z.int().min(1).max(factCountHardMax).default(64),
     /** What a person writes at the beginning of a line to pin it. */
     labels: z
       .array(label)

@@ -35,7 +35,7 @@ export interface FactsState {
   readonly problems: readonly FactProblem[]
 }
 
-const version = 2
+const version = 3
 const defaultName = 'facts'
 const byName = new Map<string, Projection<FactsState>>()
 

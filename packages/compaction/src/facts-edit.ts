@@ -1,9 +1,12 @@
 import type { FactProblem, FactsState, PinnedFact } from './fact.ts'
 import { sizeBytesOf } from './size.ts'
 
-/** Hard bounds of the projection; a host's own are as large at most. */
-const factCountHardMax = 1_024
-const factsSizeBytesHardMax = 1_048_576
+/**
+ * Hard bounds of the projection, and the highest that a host can set for itself: with these, what people label beyond
+ * them is reported, and never in the way of a compaction.
+ */
+export const factCountHardMax = 1_000
+export const factsSizeBytesHardMax = 1_048_576
 
 const problemCountMax = 32
 const problemLineLengthMax = 200
