@@ -1,3 +1,4 @@
+import { labelledLines, labelsDefault } from '@tidemark/compaction'
 import type { Author } from '@tidemark/session-core'
 import type { Step } from '../readers/step.ts'
 
@@ -13,8 +14,6 @@ export interface FactChoice {
   readonly leftOutCount: number
 }
 
-const label = /^(?:[-*] )?(?:CRITICAL|CONSTRAINT): \S/
-
 /** Together, in UTF-8: what compaction shows to a model at every call has to stay small. */
 export const factsSizeBytesMax = 12_000
 const factCountMax = 48
@@ -26,9 +25,9 @@ const quotedLengthMax = 240
  * people wrote, or else from any message in the user's seat.
  */
 export function chooseFacts(steps: readonly Step[]): FactChoice {
-  const human = linesOf(steps, (author) => author === 'human')
-  const labelled = human.filter(({ text }) => label.test(text))
+  const labelled = labelledIn(steps)
   if (labelled.length > 0) return fitting(labelled)
+  const human = linesOf(steps, (author) => author === 'human')
   const lines = human.length > 0 ? human : linesOf(steps, () => true)
   return { facts: lines.slice(0, quotedCountMax).map(quoted), leftOutCount: 0 }
 }
@@ -41,6 +40,24 @@ function fitting(lines: readonly FactLine[]): FactChoice {
     return next <= factsSizeBytesMax
   })
   return { facts, leftOutCount: lines.length - facts.length }
+}
+
+/** As compaction reads them, so that nothing is pinned a second time; of each key the last one. */
+function labelledIn(steps: readonly Step[]): readonly FactLine[] {
+  const found = new Map<string, FactLine>()
+  steps.forEach((step, index) => {
+    if (step.type !== 'user/message') return
+    for (const part of step.data.parts) {
+      if (part.type !== 'text' || part.author !== 'human') continue
+      for (const line of labelledLines(part.text, labelsDefault)) {
+        if (line.kind !== 'fact') continue
+        const name = line.key ?? line.text
+        found.delete(name)
+        found.set(name, { text: line.text, index })
+      }
+    }
+  })
+  return [...found.values()]
 }
 
 /** Each different line once, without the white space around it. */

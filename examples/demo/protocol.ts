@@ -21,6 +21,8 @@ export interface Size {
   readonly messageCount: number
   /** Bytes of the messages as JSON. */
   readonly sizeBytes: number
+  /** Of these, those of messages that show pinned facts and nothing else. */
+  readonly factsSizeBytes: number
 }
 
 /** A: what it knew when it was killed. */

@@ -1,5 +1,12 @@
-import { compaction } from '@tidemark/compaction'
-import { boundaryType, step, toolCall, turn, type SessionView } from '@tidemark/session-core'
+import { compaction, facts } from '@tidemark/compaction'
+import {
+  boundaryType,
+  step,
+  toolCall,
+  turn,
+  type SessionView,
+  type TranscriptMessage,
+} from '@tidemark/session-core'
 import type { BracketNote, Size } from '../protocol.ts'
 
 const brackets = [turn, step, toolCall, compaction]
@@ -15,13 +22,28 @@ export function boundarySeqsOf(view: SessionView): readonly number[] {
 
 export function sizeOf(view: SessionView): Size {
   const messages = view.messages()
-  return { messageCount: messages.length, sizeBytes: Buffer.byteLength(JSON.stringify(messages)) }
+  const inForce = new Set(view.read(facts).facts.map(({ text }) => text))
+  return {
+    messageCount: messages.length,
+    sizeBytes: sizeBytesOf(messages),
+    factsSizeBytes: sizeBytesOf(messages.filter((message) => showsFacts(message, inForce))),
+  }
+}
+
+function sizeBytesOf(messages: readonly TranscriptMessage[]): number {
+  return Buffer.byteLength(JSON.stringify(messages))
+}
+
+/** A pin, or the block of all of them: what the host says, and a fact in it. */
+function showsFacts({ role, parts }: TranscriptMessage, inForce: ReadonlySet<string>): boolean {
+  if (role !== 'user' || parts.some(({ author }) => author !== 'system')) return false
+  return parts.some((part) => part.type === 'text' && inForce.has(part.text))
 }
 
 /** The facts that stand word for word in no text that the model is given. */
-export function missingFacts(view: SessionView, facts: readonly string[]): readonly string[] {
+export function missingFacts(view: SessionView, wanted: readonly string[]): readonly string[] {
   const texts = view
     .messages()
     .flatMap(({ parts }) => parts.flatMap((part) => ('text' in part ? [part.text] : [])))
-  return facts.filter((fact) => !texts.some((text) => text.includes(fact)))
+  return wanted.filter((fact) => !texts.some((text) => text.includes(fact)))
 }

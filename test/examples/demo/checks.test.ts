@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { checkStory } from '../../../examples/demo/checks.ts'
 import type { Story } from '../../../examples/demo/story.ts'
 
-const size = { messageCount: 2, sizeBytes: 900 }
+const size = { messageCount: 2, sizeBytes: 900, factsSizeBytes: 10 }
 const seen = (status: 'live' | 'orphaned') => [{ bracket: 'compaction', seq: 2, status }]
 const untouched = { eventCount: 9, sizeBytes: 90, digest: 'x' }
 

@@ -50,6 +50,20 @@ it('several files are told one by one, with a table at the end', { timeout: 60_0
   expect(ran.stdout).toMatch(/short\.jsonl +5 +1 +1 /)
 })
 
+it('of more labelled lines than can be in force some are, the others are counted, and every check holds', async () => {
+  const lines = Array.from({ length: 1_100 }, (_, index) => `- CRITICAL: rule ${index}`).join('\n')
+  const turns = Array.from({ length: 12 }, (_, turn) => [
+    claude.user(`Go on with ${turn}`),
+    claude.assistant(`m${turn}`, text('And more was done. '.repeat(40))),
+  ])
+  const many = fileWith(linesOf(claude.user(lines), ...turns.flat()), 'many.jsonl')
+  const ran = await runDemo(many)
+  onTestFinished(() => rmSync(folderOf(ran), { recursive: true, force: true }))
+  expect(ran.stdout).not.toMatch(/FAILED|skipped|PINS_TOO_LARGE/)
+  expect(ran).toMatchObject({ code: 0, stderr: '' })
+  expect(ran.stdout).toContain('1052 facts more did not fit')
+}, 60_000)
+
 describe('what cannot be used is said on stderr, and the exit code is 2', () => {
   it.each([
     ['an unknown option', ['--fast'], 'unknown option --fast'],

@@ -53,6 +53,11 @@ describe('the facts of a transcript', () => {
     expect(factsOf(claude.user('Go\nNot CRITICAL: one'))).not.toContain('CRITICAL: one')
   })
 
+  it('are what the labels pin and nothing else: without a list marker, the last of a key, no code', () => {
+    const text = '- CRITICAL: one\n1. FACT: two\n    CRITICAL: code\nFACT[k]: old\nFACT[k]: new\nCRITICAL:'
+    expect(factsOf(claude.user(text))).toEqual(['CRITICAL: one', 'FACT: two', 'FACT[k]: new'])
+  })
+
   it('are two lines of what people wrote where none is labelled', () => {
     expect(factsOf(claude.user('x', { isMeta: true }), claude.user('a\n\n  b  \nc'))).toEqual(['a', 'b'])
   })
