@@ -11,7 +11,7 @@ export const musts = {
 
 /**
  * Judges one compaction by what a model would see after it: `messages`, `facts` in force as the service tells them,
- * `tokens`; and `before`, the same before it. `expected`: the texts of the facts that were planted and not ended.
+ * `tokens`; and the first two `before` it. `expected`: the texts of the facts that were planted and not ended.
  */
 export function judge({ before, after, expected, isApplied, contextTokensMax }) {
   const inForce = [...new Set([...expected, ...before.facts.map(({ text }) => text)])]

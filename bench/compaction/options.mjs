@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 
-export const defaults = { replicates: 3, compactions: 20, context: 8_192, seed: 1 }
+export const defaults = { replicates: 2, compactions: 20, context: 8_192, seed: 1 }
 const bounds = {
   replicates: [1, 1_000],
   compactions: [1, 200],
@@ -12,7 +12,7 @@ const shared = fileURLToPath(new URL('../../../shared/data', import.meta.url))
 
 export const usage = `Usage: npm run bench:compaction -- [options]
 
-  --replicates 3      how often each transcript is taken, with other facts in it
+  --replicates 2      how often each transcript is taken, with other facts in it
   --compactions 20    how many compactions there are in a row
   --data folder       real transcripts, of Claude Code or pi     (../shared/data, where it is there)
   --context 8192      tokens that the transcript may take

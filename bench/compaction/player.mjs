@@ -9,7 +9,8 @@ export class Player {
     this.ctx = ctx
     this.session = session
     this.recording = new Recording(session)
-    this.callCount = 0
+    /** Seqs of the calls that were planted. */
+    this.callSeqs = new Map()
   }
 
   play(actions) {
@@ -35,9 +36,21 @@ export class Player {
     this.expected.delete(key)
   }
 
+  /** A call and its result, at once. */
   tool({ text }) {
-    const callId = `planted_${this.callCount++}`
-    const { seq: callSeq } = this.session.append('tool/call', { callId, name: 'read', arguments: {} })
-    this.session.append('tool/result', { callId, callSeq, outcome: 'ok', parts: [{ type: 'text', text }] })
+    const callId = `planted_${this.callSeqs.size}`
+    this.call({ callId })
+    this.answer({ callId, text })
+  }
+
+  call({ callId }) {
+    const { seq } = this.session.append('tool/call', { callId, name: 'read', arguments: {} })
+    this.callSeqs.set(callId, seq)
+  }
+
+  answer({ callId, text = 'At last.' }) {
+    const callSeq = this.callSeqs.get(callId)
+    const parts = [{ type: 'text', text }]
+    this.session.append('tool/result', { callId, callSeq, outcome: 'ok', parts })
   }
 }

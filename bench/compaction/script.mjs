@@ -24,7 +24,7 @@ export function writeScript({ steps: told, shape }, { random, facts, contextToke
   const rounds = [plantedIn(steps.slice(0, baseEnd), { random, facts })]
   for (let round = 1; round < compactions; round++) {
     const next = steps.slice(ends[round - 1], ends[round]).map((step) => ({ kind: 'step', step }))
-    rounds.push([...meanwhile(round, facts, random), ...next])
+    rounds.push([...meanwhile(round, facts, random), ...aroundCall(round, next)])
   }
   return rounds
 }
@@ -104,6 +104,21 @@ function plantingOf(fact, random) {
   lines.splice(random.between(0, 2), 0, fact.text)
   return { kind: 'say', fact, parts: [{ type: 'text', author: 'human', text: lines.join('\n') }] }
 }
+
+/**
+ * A call that takes long: what happens meanwhile stands between it and its result, and some are live during a
+ * compaction. What answers in a later turn is late.
+ */
+function aroundCall(round, next) {
+  const middle = Math.floor(next.length / 2)
+  const [call, answer] = ['call', 'answer'].map((kind) => ({ kind, callId: `long_${round}` }))
+  const late = { kind: 'answer', callId: `long_${round - 1}` }
+  const before = isLate(round - 1) ? [late] : []
+  if (isLate(round)) return [...before, ...next.slice(0, middle), call, ...next.slice(middle)]
+  return [...before, call, ...next.slice(0, middle), answer, ...next.slice(middle)]
+}
+
+const isLate = (round) => round % 5 === 1
 
 /** Between compactions facts are changed and ended, and files and tools go on giving orders. */
 function meanwhile(round, facts, random) {

@@ -47,7 +47,7 @@ export class Trial {
     const { result, millis } = await this.compact()
     const isApplied = result.outcome === 'applied'
     const added = await this.weigh()
-    const after = this.look(session)
+    const after = this.lookAndCount(session)
     const { contextTokensMax } = this.settings
     const expected = this.player.expected.values()
     const verdict = judge({ before, after, expected, isApplied, contextTokensMax })
@@ -83,7 +83,13 @@ export class Trial {
 
   look(session) {
     const messages = session.messages()
-    return { messages, facts: this.ctx.compaction.facts(session), tokens: tokensOf(messages) }
+    return { messages, facts: this.ctx.compaction.facts(session) }
+  }
+
+  /** Never before a compaction: what was counted once is known, and the compaction would not have to count it. */
+  lookAndCount(session) {
+    const seen = this.look(session)
+    return { ...seen, tokens: tokensOf(seen.messages) }
   }
 
   weighPins({ messages, facts }) {
@@ -115,7 +121,7 @@ export class Trial {
     const { ctx, session } = this
     const before = this.look(session)
     await ctx.sessions.dispose(session)
-    const after = this.look(await ctx.sessionPersistence.inspect('trial'))
+    const after = this.lookAndCount(await ctx.sessionPersistence.inspect('trial'))
     const expected = this.player.expected.values()
     return judge({ before, after, expected, isApplied, contextTokensMax: this.settings.contextTokensMax })
   }

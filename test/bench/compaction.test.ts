@@ -1,8 +1,8 @@
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TranscriptMessage } from '@tidemark/session-core'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { dropOldest, keepLast } from '../../bench/compaction/baseline.mjs'
 import { shapes } from '../../bench/compaction/conversation.mjs'
 import { depths, kinds, makeFacts } from '../../bench/compaction/fact.mjs'
@@ -16,13 +16,28 @@ import { writeScript } from '../../bench/compaction/script.mjs'
 import { makeSummarizers } from '../../bench/compaction/summarizers.mjs'
 import { survivalOf } from '../../bench/compaction/survival.mjs'
 import { tokensOf } from '../../bench/compaction/tokens.mjs'
+import { findTranscripts } from '../../bench/compaction/transcripts.mjs'
 import { Trial } from '../../bench/compaction/trial.mjs'
 import { findBroken } from '../../bench/compaction/verdict.mjs'
 import { Random } from '../../bench/random.mjs'
+import { claude } from '../examples/readers/record.ts'
+import { linesOf } from '../examples/scratch.ts'
 
 const fact = 'Never restart unit 7.'
 const other = 'Ask Ilse.'
 const contextTokensMax = 8_192
+
+const folders: string[] = []
+
+async function scratch(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-bench-'))
+  folders.push(folder)
+  return folder
+}
+
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
+})
 
 type Author = 'human' | 'agent' | 'system' | 'file'
 
@@ -227,13 +242,35 @@ describe('what is planted', () => {
   })
 })
 
+describe('the transcripts', () => {
+  const names = (transcripts: readonly { readonly name: string }[]) => transcripts.map(({ name }) => name)
+  const generated = Object.keys(shapes).map((name) => `generated: ${name}`)
+
+  it('without real ones are the generated ones, and that is said', () => {
+    const { transcripts, notices } = findTranscripts(join(tmpdir(), 'not-there'))
+    expect(names(transcripts)).toEqual(generated)
+    expect(notices).toHaveLength(1)
+  })
+
+  it('are all that can be read; a file that another one begins with counts once; what cannot be read is said', async () => {
+    const folder = await scratch()
+    const [first, second] = [claude.user('hello'), claude.user('and more')]
+    await writeFile(join(folder, 'early.jsonl'), linesOf(first))
+    await writeFile(join(folder, 'late.jsonl'), linesOf(first, second))
+    await writeFile(join(folder, 'other.json'), '{}')
+    const { transcripts, notices } = findTranscripts(folder)
+    expect(names(transcripts)).toEqual(['late.jsonl', ...generated])
+    expect(notices.map((notice: string) => notice.split(':')[0])).toEqual(['other.json'])
+  })
+})
+
 describe('a trial', () => {
   async function run(name: string) {
     const random = new Random(5)
     const facts = makeFacts(random, 0)
     const transcript = { steps: [], shape: shapes.tools }
     const script = writeScript(transcript, { random, facts, contextTokensMax, compactions: 3 })
-    const folder = await mkdtemp(join(tmpdir(), 'tidemark-bench-'))
+    const folder = await scratch()
     const summarizer = makeSummarizers().find((each) => each.name === name)
     const settings = { contextTokensMax, summaryTimeoutMs: 25 }
     const plain = facts.filter(({ mode }) => mode === 'plain')
