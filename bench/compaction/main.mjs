@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { cacheFolder } from '../../scripts/stamp.mjs'
+import { cpuMicros, machineCpuSeconds } from '../usage.mjs'
 import { isFullRun, readOptions, usage } from './options.mjs'
 import { makeReport, writeReport } from './report.mjs'
 import { runAll } from './run.mjs'
@@ -23,7 +24,9 @@ async function main(words) {
 
 async function measure(options) {
   // Progress is for who waits; only the report goes to standard output.
+  const usedElsewhere = watchOthers()
   const run = await runAll(options, (line) => console.error(line))
+  run.busy = usedElsewhere()
   const report = makeReport(run, options)
   console.log(report)
   const hasReal = run.transcripts.some(({ source }) => source === 'real')
@@ -33,6 +36,17 @@ async function measure(options) {
   const broken = findBroken(run.samples)
   for (const line of broken) console.error(`\nFAILED  ${line}`)
   return broken.length === 0 ? 0 : 1
+}
+
+/** Begins to watch; gives how many processors others used since then, where the system can say that. */
+function watchOthers() {
+  const read = () => [machineCpuSeconds(), cpuMicros() / 1e6, performance.now() / 1e3]
+  const from = read()
+  return () => {
+    if (from[0] === undefined) return undefined
+    const [machine, own, elapsed] = read().map((value, index) => value - from[index])
+    return Math.max(0, (machine - own) / elapsed)
+  }
 }
 
 function tell(text, code) {

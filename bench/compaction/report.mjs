@@ -13,9 +13,10 @@ const packages = ['cordis', '@tidemark/session-core', '@tidemark/session-persist
 const brokenShownMax = 20
 
 /** The tables of one run as markdown. */
-export function makeReport({ samples, notices, marks, transcripts }, options) {
+export function makeReport(run, options) {
+  const { samples, notices, marks } = run
   return [
-    introduction(samples, transcripts, options),
+    introduction(run, options),
     ...(notices.length > 0 ? [`Left out:\n\n${notices.map((notice) => `- ${notice}`).join('\n')}`] : []),
     '#### What must hold',
     mustTable(samples),
@@ -45,11 +46,13 @@ export async function writeReport(report) {
   await writeFile(readme, `${text.slice(0, start + from.length)}\n\n${report}\n\n${text.slice(end)}`)
 }
 
-function introduction(samples, transcripts, { replicates, compactions, context, seed, folder }) {
+function introduction({ samples, transcripts, busy }, { replicates, compactions, context, seed, folder }) {
   const versions = Object.entries(versionsOf(packages)).map(([name, version]) => `\`${name}\` ${version}`)
   const real = transcripts.filter(({ source }) => source === 'real').length
+  const others = busy === undefined ? '' : `; meanwhile others used ${busy.toFixed(1)} processors`
+  const where = `Node ${process.version}, ${describeMachine(folder)}${others}`
   return [
-    `Measured on ${new Date().toISOString().slice(0, 10)}: Node ${process.version}, ${describeMachine(folder)}.`,
+    `Measured on ${new Date().toISOString().slice(0, 10)}: ${where}.`,
     `${versions.join(', ')}. ${real} real and ${transcripts.length - real} generated transcripts, ${replicates}`,
     `replicates, ${compactions} compactions in a row, a context of ${count(context)} tokens, seed ${seed};`,
     `${count(samples.length)} runs.`,
