@@ -7,7 +7,9 @@ import type {
   UserPart,
   AssistantPart,
 } from './event.ts'
+import type { SessionSource } from './beginning.ts'
 import type { JsonValue } from './json.ts'
+import type { SessionView } from './view.ts'
 
 /** The part of a Standard Schema that core calls; every zod 4 schema has it. */
 export interface EventSchema {
@@ -69,6 +71,13 @@ export interface EventDefinition {
    * ignorable, and never carried unknown.
    */
   readonly amends?: (event: SessionEvent) => Amendment | undefined
+  /**
+   * The payload of this type that a session begins with, or nothing. Asked once for every session, however it is made,
+   * before it can be appended to: `heir` is the session, as far as it was inherited, and `source` says where it comes
+   * from. Recorded as its first own event after the boundary. What throws here keeps the session from being made.
+   * Such a type neither replaces nor amends, and is of no bracket.
+   */
+  readonly begins?: (heir: SessionView, source: SessionSource) => unknown
 }
 
 export type BracketKey = string | number

@@ -33,6 +33,10 @@ export class OwnedNames<T> {
     for (const { values } of this.names.values()) yield values.at(-1) as T
   }
 
+  *entries(): Generator<[string, T]> {
+    for (const [name, { values }] of this.names) yield [name, values.at(-1) as T]
+  }
+
   /** @throws SessionError `OWNED` when the name belongs to another owner. */
   refuseForeign(name: string, owner: string): void {
     const held = this.names.get(name)

@@ -30,7 +30,7 @@ export class Replay {
 
   /** @throws SessionError `UNKNOWN_TYPE` for what the snapshot says was used. */
   constructor(header: SessionHeader, vocabulary: Vocabulary, options: ReplayOptions) {
-    const { snapshot, carry = [], history, retain } = options
+    const { snapshot, carry = [], history, retain, isPart } = options
     const { from = (snapshot?.seq ?? -1) + 1 } = options
     assert(from <= (snapshot?.seq ?? -1) + 1, 'a snapshot stands for what is before the first event')
     this.rules = { vocabulary, carry: new Set(carry), forkedAt: header.forkedAt }
@@ -38,7 +38,7 @@ export class Replay {
     this.log = new EventLog(snapshot && { base: from, types: snapshot.types })
     this.folds = new Folds(header, this.log, { vocabulary, restored: snapshot?.projections })
     const past = history && { source: history, rules: this.rules }
-    this.view = new SessionView(header, this.log, { folds: this.folds, past })
+    this.view = new SessionView(header, this.log, { folds: this.folds, past, isPart })
     this.bounds = history && retain
     this.foldedLength = (snapshot?.seq ?? -1) + 1
   }

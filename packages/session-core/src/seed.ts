@@ -1,3 +1,4 @@
+import type { SessionSource } from './beginning.ts'
 import { coreSchemas } from './core.ts'
 import type { EventSchema } from './definition.ts'
 import { SessionError } from './errors.ts'
@@ -23,6 +24,8 @@ export interface SeedOrigin {
   /** What was folded rests on it. */
   readonly forkedAt?: readonly number[] | undefined
   readonly restored?: SnapshotStates | undefined
+  /** The session itself, in whole. */
+  readonly source?: SessionSource
 }
 
 export type Seed = Iterable<AnySessionEvent> | SessionSeed

@@ -1,3 +1,4 @@
+import type { SessionSource } from './beginning.ts'
 import type { SessionHeader, SessionRecovered } from './event.ts'
 import type { HistorySource } from './history.ts'
 import type { JsonObject } from './json.ts'
@@ -23,6 +24,8 @@ export interface CreateOptions {
   /** For storages: where the events are that the session does not hold in memory. */
   readonly history?: HistorySource
   readonly incarnation?: string
+  /** For storages: the session that the seed was cut from, in whole, where the seed holds a part of it only. */
+  readonly source?: SessionSource
   /** For storages: what recoveries found that the seed does not tell yet. */
   readonly recovered?: readonly SessionRecovered[]
 }
@@ -50,6 +53,8 @@ export interface ReplayOptions extends ViewOptions {
   readonly snapshot?: SessionSnapshot | undefined
   /** With a snapshot: the seq of the first event that is pushed, at most the one after it. */
   readonly from?: number
+  /** The log may go on after what is pushed: what is seeded with the view comes of something that was not read whole. */
+  readonly isPart?: boolean
   /** What stays in memory when not all of it need. Default: everything. */
   readonly retain?: RetainBounds
 }

@@ -1,5 +1,6 @@
 import { boundaryType, needsBoundary, recoveredType } from './boundary.ts'
 import { decideAppend } from './admission.ts'
+import { beginningsOf, isUnbegun, type SessionSource } from './beginning.ts'
 import { timeTold } from './clock.ts'
 import type { Bracket } from './definition.ts'
 import { SessionError } from './errors.ts'
@@ -18,7 +19,7 @@ import { EventLog } from './log.ts'
 import type { FlushReceipt, Recorder } from './recorder.ts'
 import { refuseRecovered } from './recovered.ts'
 import type { Redact } from './redact.ts'
-import { freeze, readSeed, type Inherited, type Seed } from './seed.ts'
+import { SessionSeed, freeze, readSeed, type Inherited, type Seed } from './seed.ts'
 import { SessionView } from './view.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
@@ -29,6 +30,10 @@ export interface SessionInit {
   readonly vocabulary: Vocabulary
   /** History to start from. Given, even empty, it makes the session a seeded one, and that is marked in its log. */
   readonly seed?: Seed | undefined
+  /** Where it comes from, as far as the seed does not know: a session that was read in part only. */
+  readonly source?: SessionSource
+  /** The living session that the header names as the parent. */
+  readonly parent?: SessionView | undefined
   /** What recoveries found that the seed does not tell yet: each is an event of its own, before the boundary. */
   readonly recovered?: readonly SessionRecovered[] | undefined
   readonly recorder?: Recorder | undefined
@@ -69,11 +74,13 @@ export class Session extends SessionView {
   readonly incarnation: string
   readonly carried: readonly string[]
   private ended = false
-  private readonly init: SessionInit
+  /** Without what it was made of: a session does not keep its parent in memory. */
+  private readonly init: Omit<SessionInit, 'seed' | 'source' | 'parent'>
 
   /** @throws SessionError `INVALID_SEED`, `UNKNOWN_TYPE`, `INVALID_PAYLOAD`, `INVALID_EVENT`; nothing was created. */
   constructor(init: SessionInit) {
-    const { header, vocabulary, seed, recovered = [], carry = [] } = init
+    const { seed, source, parent, ...kept } = init
+    const { header, vocabulary, recovered = [], carry = [], history } = kept
     const rules = { vocabulary, carry: new Set(carry), forkedAt: header.forkedAt }
     const {
       log,
@@ -82,15 +89,16 @@ export class Session extends SessionView {
     }: Inherited = seed === undefined ? { log: new EventLog() } : readSeed(seed, rules)
     refuseRecovered(recovered, seed === undefined ? undefined : log.length)
     deepFreeze(header as unknown as JsonValue)
-    const { history } = init
     const folds = new Folds(header, log, { vocabulary, seed: shared, restored })
     super(header, log, { folds, past: history && { source: history, rules } })
-    this.init = init
+    this.init = kept
     this.carried = Object.freeze([...carry])
-    this.incarnation = init.incarnation ?? globalThis.crypto.randomUUID()
+    this.incarnation = kept.incarnation ?? globalThis.crypto.randomUUID()
     Object.defineProperty(this, MARK, { value: true })
+    const beginnings = beginningsOf(this, source ?? sourceOf(this, seed, parent), vocabulary)
     for (const record of recovered) this.commit(this.compose(recoveredType, record))
     if (needsBoundary(seed !== undefined, this.endsAtBoundary())) this.commit(this.compose(boundaryType, {}))
+    for (const { type, data, ...options } of beginnings) this.commit(this.admitted(type, data, options))
   }
 
   /** The last seq on stable storage, -1 when there is none. */
@@ -121,6 +129,13 @@ export class Session extends SessionView {
   ): AnySessionEvent
   append(type: string, data: unknown, options: AppendOptions = {}): AnySessionEvent {
     this.refuseEnded()
+    const event = this.admitted(type, data, options)
+    this.record(event)
+    return event
+  }
+
+  /** The event that something becomes, if it may be recorded. */
+  private admitted(type: string, data: unknown, options: AppendOptions): SessionEvent {
     const { vocabulary, redact } = this.init
     const admitted = decideAppend(
       { type, data, options },
@@ -133,7 +148,6 @@ export class Session extends SessionView {
       options.time === undefined ? flags : { ...flags, time: options.time },
     )
     admitted.refuseMisplaced(event)
-    this.record(event)
     return event
   }
 
@@ -209,6 +223,12 @@ export class Session extends SessionView {
     this.init.recorder?.admit(event)
     this.events.push(freeze(event))
   }
+}
+
+/** A seed knows what it was cut from. A list of events does not: then the parent that the header names is it. */
+function sourceOf(heir: SessionView, seed: Seed | undefined, parent: SessionView | undefined): SessionSource {
+  if (seed instanceof SessionSeed && seed.origin.source !== undefined) return seed.origin.source
+  return isUnbegun(heir) ? (parent ?? 'unreadable') : undefined
 }
 
 /** What decides about an event is a plugin's code in part, and that appended to the same session meanwhile. */

@@ -65,13 +65,15 @@ export class Sessions {
     const header = options.header ?? this.newHeader(options)
     refuseHeader(header)
     if (this.living.has(header.id)) throw exists(header.id)
-    const { seed, carry, recorder, history, incarnation, recovered } = options
+    const { seed, carry, recorder, history, incarnation, recovered, source } = options
     const { vocabulary, bus } = this
     // The host's own options come from nobody else: a caller cannot leave out the redaction.
     const session = new Session({
       ...this.options,
       header,
       seed,
+      source,
+      parent: header.parent && this.find(header.parent.id),
       carry,
       recorder,
       history,

@@ -27,12 +27,15 @@ export class SessionView {
   readonly log: SessionLog
   protected readonly folds: Folds
   private readonly past: Past | undefined
+  /** Whether the log may go on after what is shown of it. */
+  readonly isPart: boolean
 
   constructor(
     readonly header: SessionHeader,
     protected readonly events: EventLog,
-    { folds, past }: ViewTerms,
+    { folds, past, isPart = false }: ViewTerms,
   ) {
+    this.isPart = isPart
     this.folds = folds
     this.past = past
     this.log = readOnly(events)
@@ -111,7 +114,8 @@ export class SessionView {
     if (through < base - 1) throw notLoaded(through, base)
     const folds = this.folds.upTo(through)
     if (base > 0 && !folds.has(transcript)) throw notLoaded(through, base)
-    const origin = { forkedAt: this.header.forkedAt, restored: this.folds.restored }
+    const source = this.isPart ? 'unreadable' : this
+    const origin = { forkedAt: this.header.forkedAt, restored: this.folds.restored, source } as const
     return new SessionSeed(this.events.view().upTo(through), folds, origin)
   }
 
@@ -147,6 +151,7 @@ export class SessionView {
 interface ViewTerms {
   readonly folds: Folds
   readonly past?: Past | undefined
+  readonly isPart?: boolean | undefined
 }
 
 /** What a view needs to read events that it does not hold. */

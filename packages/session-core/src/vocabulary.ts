@@ -1,9 +1,11 @@
 import { bracketProjection, bracketStatePrefix, type BracketState } from './bracket.ts'
+import { beginningsOf, type Beginning, type SessionSource } from './beginning.ts'
 import { coreDefinitions } from './core.ts'
 import type { Bracket, Definitions, EventDefinition, Projection } from './definition.ts'
 import { SessionError } from './errors.ts'
 import { lastBoundary } from './last-boundary.ts'
 import type { SessionSnapshot } from './snapshot.ts'
+import type { SessionView } from './view.ts'
 import { transcript } from './transcript/transcript.ts'
 import type { JsonValue } from './json.ts'
 import { OwnedNames } from './owned.ts'
@@ -14,6 +16,9 @@ const typeLengthMax = 128
 // A projection is used with its own state type only, which the table cannot say.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type AnyProjection = Projection<any>
+
+/** A type that sessions may begin with. */
+export type BeginningDefinition = EventDefinition & Required<Pick<EventDefinition, 'begins'>>
 
 const coreProjections: readonly AnyProjection[] = [transcript, lastBoundary]
 
@@ -28,6 +33,7 @@ export class Vocabulary {
   private readonly brackets = new OwnedNames<Bracket>('bracket')
   private readonly projections = new OwnedNames<AnyProjection>('projection')
   private byType = new Map<string, readonly Bracket[]>()
+  private begun: readonly (readonly [string, BeginningDefinition])[] = []
   /** Grows with each addition. */
   private additions = 0
   /** Of each type, the addition that last said something of it. */
@@ -44,6 +50,16 @@ export class Vocabulary {
 
   bracket(name: string): Bracket | undefined {
     return this.brackets.find(name)
+  }
+
+  /** The types that a session may begin with. */
+  get beginning(): readonly (readonly [string, BeginningDefinition])[] {
+    return this.begun
+  }
+
+  /** For storages, which make sessions without opening them. @throws SessionError `INVALID_EVENT`. */
+  beginningsOf(heir: SessionView, source: SessionSource): readonly Beginning[] {
+    return beginningsOf(heir, source, this)
   }
 
   /** The brackets that a type opens, closes or belongs to. */
@@ -179,6 +195,7 @@ export class Vocabulary {
       }
     }
     this.byType = byType
+    this.begun = [...this.events.entries()].filter(isBeginning)
   }
 }
 
@@ -187,6 +204,10 @@ function refuseStateOfBracket(name: string): void {
   if (!name.startsWith(bracketStatePrefix)) return
   const message = `projection ${name}: names that start with ${bracketStatePrefix} are those of brackets`
   throw new SessionError('OWNED', message, { owner: coreDefinitions.owner })
+}
+
+function isBeginning(entry: readonly [string, EventDefinition]): entry is [string, BeginningDefinition] {
+  return entry[1].begins !== undefined
 }
 
 function typesOf(bracket: Bracket): readonly string[] {
@@ -210,10 +231,10 @@ function refuseMalformed(type: string, definition: EventDefinition): void {
       type,
     })
   }
-  if ((definition.replaces ?? definition.amends) && definition.ignorable) {
+  if ((definition.replaces ?? definition.amends) && (definition.ignorable ?? definition.begins)) {
     throw new SessionError(
       'INVALID_EVENT',
-      `${type} changes what is shown of earlier events, so it cannot be ignorable`,
+      `${type} changes what is shown of earlier events, so it is not ignorable, and no session begins with it`,
       {
         type,
       },

@@ -6,6 +6,7 @@ import type {
   JsonObject,
   SessionHeader,
   SessionSeed,
+  SessionSource,
 } from '@tidemark/session-core'
 import type { Origin } from './open-sessions.ts'
 import { encodeEvent, type EncodedEvent } from './encoded-event.ts'
@@ -62,7 +63,7 @@ export class Forks {
     const lease = isOurs
       ? await asUnknown(parent.id, () => storage.fork({ id: parent.id, through }, header, claim))
       : await storage.create(header, { claim, seed: await encodedThrough(parent, through) })
-    return this.bind(sessions, lease, { header, seed, carry, claim, as: terms.as })
+    return this.bind(sessions, lease, { header, seed, source: parent, carry, claim, as: terms.as })
   }
 
   private async forkStored(sessions: Sessions, parentId: string, terms: ForkTerms): Promise<Session> {
@@ -75,17 +76,26 @@ export class Forks {
     })
     const { view } = read
     const through = view.log.length - 1
+    const isCut = terms.through !== undefined
+    const source = isCut ? await this.wholeOf(sessions, parentId, carry) : view
     const header = sessions.forkHeader(view.header, through, forkNames(terms))
     const claim = this.access.newClaim(carry)
     const lease = await asUnknown(parentId, () => storage.fork({ id: parentId, through }, header, claim))
     return this.bind(sessions, lease, {
       header,
       seed: view.seed(),
+      source,
       carry,
       claim,
       read,
       as: terms.as,
     })
+  }
+
+  /** As it is now: a living one may know more than what is stored of it. */
+  private async wholeOf(sessions: Sessions, id: string, carry: readonly string[]): Promise<SessionSource> {
+    const living = sessions.find(id)
+    return living && this.access.open.holds(living) ? living : this.access.sourceOf(id, carry)
   }
 
   /** A receipt speaks of what is stored, and so it is looked for there. */
@@ -124,6 +134,7 @@ interface ForkTerms {
 interface Beginning {
   readonly header: SessionHeader
   readonly seed: Iterable<AnySessionEvent> | SessionSeed
+  readonly source: SessionSource
   readonly carry: readonly string[]
   readonly claim: Claim
   readonly read?: Origin

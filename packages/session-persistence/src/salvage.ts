@@ -1,5 +1,5 @@
 import { assertLossless, coreSchemas, isSessionError } from '@tidemark/session-core'
-import type { AnySessionEvent, SalvagedFrom, SessionHeader } from '@tidemark/session-core'
+import type { AnySessionEvent, Beginning, SalvagedFrom, SessionHeader } from '@tidemark/session-core'
 import { decodeEvent, encodeEvent, type EncodedEvent } from './encoded-event.ts'
 import { SeqRanges, type SeqsFound } from './seq-ranges.ts'
 import type { SalvagedRecord } from './storage.ts'
@@ -88,9 +88,9 @@ export class Salvage {
     else if (event.type !== lostType) this.keep(event, isProven)
   }
 
-  /** Of the new session. `time`: of what stands for lost events, since theirs went with them. */
-  seed(time: number): Iterable<EncodedEvent> {
-    return { [Symbol.iterator]: () => this.events(time) }
+  /** Of the new session. `time`: of what stands for lost events, since theirs went with them, and of beginnings. */
+  seed(time: number, beginnings: readonly Beginning[]): Iterable<EncodedEvent> {
+    return { [Symbol.iterator]: () => this.events(time, beginnings) }
   }
 
   told(header: SessionHeader): Salvaged {
@@ -131,7 +131,7 @@ export class Salvage {
     return { lost: lost.found, unproven: unproven.found }
   }
 
-  private *events(time: number): Generator<EncodedEvent, void> {
+  private *events(time: number, beginnings: readonly Beginning[]): Generator<EncodedEvent, void> {
     let nextSeq = 0
     for (const { seq, json } of this.kept) {
       for (; nextSeq < seq; nextSeq++)
@@ -139,6 +139,7 @@ export class Salvage {
       yield encodeEvent(decodeEvent(json))
       nextSeq += 1
     }
+    for (const beginning of beginnings) yield encodeEvent({ seq: nextSeq++, time, ...beginning })
   }
 }
 

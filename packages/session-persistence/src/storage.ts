@@ -79,7 +79,7 @@ export interface SessionStorage {
 
   /**
    * For an operator, in a storage that can: goes on without what follows `acceptLossAfter`, which is set aside,
-   * sealed off and recorded, never erased. Resolves with the record, once that is durable.
+   * sealed off and recorded, never erased. Resolves with the record, once that is durable; its `evidence` is `operator`.
    * @throws SessionError `INVALID_SEQ` unless that is the end of a whole batch; what `acquire` does.
    */
   repair?(id: string, terms: RepairTerms): Promise<SessionRecovered>

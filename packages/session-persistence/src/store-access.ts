@@ -1,9 +1,13 @@
 import {
   isSessionError,
+  isUnbegun,
   type Host,
   type HistorySource,
   type SessionHeader,
+  type SessionRecovered,
   type Sessions,
+  type SessionSource,
+  type SessionView,
 } from '@tidemark/session-core'
 import { Authorization, type AuthorizationMode } from './authorization.ts'
 import { OpenSessions } from './open-sessions.ts'
@@ -58,6 +62,32 @@ export class StoreAccess {
     const { sessions, storage, options } = this
     const reading = { storage, sessions, history: this.historyOf(id), retain: options.window }
     return readStored(id, wanted, reading)
+  }
+
+  /**
+   * The whole of a stored session, for what is made of a part of it. `undefined` where nobody asks: then nothing is
+   * read. Damage that a reader of the part need not care for makes it `unreadable`.
+   */
+  async sourceOf(id: string, carry: readonly string[] = []): Promise<SessionSource> {
+    if (this.sessions.vocabulary.beginning.length === 0) return undefined
+    try {
+      const { view } = await this.read(id, { carry })
+      await view.loadAll()
+      return view
+    } catch (error) {
+      if (!isSessionError(error) || error.code === 'STORAGE_FAILED') throw error
+      return 'unreadable'
+    }
+  }
+
+  /**
+   * What a stored session that is opened comes from: itself, or, where a fork was cut short, its parent. What an
+   * operator gave up of it cannot be read any more.
+   */
+  async originOf(view: SessionView, recovered: readonly SessionRecovered[]): Promise<SessionSource> {
+    if (recovered.some(({ evidence }) => evidence === 'operator')) return 'unreadable'
+    const { parent } = view.header
+    return parent && isUnbegun(view) ? (this.sessions.find(parent.id) ?? this.sourceOf(parent.id)) : view
   }
 
   /** Where a stored log ends, from its last batch. */

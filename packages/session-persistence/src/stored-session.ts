@@ -78,7 +78,15 @@ async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<S
   let last: StoredBatch | undefined
   let durableSeq = -1
   try {
-    const replay = sessions.replay(log.header, { snapshot, from, carry: carry ?? [], history, retain })
+    const isPart = through !== undefined
+    const replay = sessions.replay(log.header, {
+      snapshot,
+      from,
+      carry: carry ?? [],
+      history,
+      retain,
+      isPart,
+    })
     for await (const batch of log.batches) {
       last = batch
       replay.push(batch.events, batch.sizeBytes)

@@ -87,7 +87,8 @@ export class StoredSessions {
             claimed = await this.asClaimed(read, lease, carry)
             const { view } = claimed
             const history = this.access.historyOf(id)
-            const inherited = { header: view.header, seed: view.seed(), recovered, carry }
+            const source = await this.access.originOf(view, recovered)
+            const inherited = { header: view.header, seed: view.seed(), source, recovered, carry }
             const session = sessions.create({ ...inherited, recorder, history, incarnation })
             for (const record of recovered) sessions.tellRecovered(session, record)
             return session

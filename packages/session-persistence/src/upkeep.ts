@@ -56,7 +56,9 @@ export class Upkeep {
         const found = await this.collect(sessions, id, log)
         const own = sessions.newHeader({ id: newId, meta: meta ?? log.header?.meta })
         const header = salvagedHeader(own, log.header, found.mark)
-        const terms = { claim: this.access.newClaim(), seed: found.seed(header.createdAt) }
+        // What was lost may have been what the session is to begin with.
+        const beginnings = sessions.vocabulary.beginningsOf(sessions.view(header, []), 'unreadable')
+        const terms = { claim: this.access.newClaim(), seed: found.seed(header.createdAt, beginnings) }
         const lease = await storage.create(header, terms)
         await this.release(lease)
         return found.told(header)

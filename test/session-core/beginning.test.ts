@@ -1,0 +1,104 @@
+import {
+  SessionSeed,
+  type EventDefinition,
+  type SessionSource,
+  type SessionView,
+  type Sessions,
+} from '@tidemark/session-core'
+import type {} from '@tidemark/session-core/cordis'
+import { z } from 'zod'
+import { describe, expect, it } from 'vitest'
+import { startHost } from './host.ts'
+import { codeOf } from './refusal.ts'
+
+type Begins = NonNullable<EventDefinition['begins']>
+
+declare module '@tidemark/session-core' {
+  interface SessionEventMap {
+    'test/begun': { readonly from: string }
+  }
+}
+
+const schema = z.strictObject({ from: z.string() })
+
+function define(sessions: Sessions, begins: Begins): () => void {
+  return sessions.define({ owner: 'test', events: { 'test/begun': { schema, begins } } })
+}
+
+const told = (source: SessionSource): string =>
+  source === undefined ? 'nowhere' : source === 'unreadable' ? source : `${source.id}:${source.log.length}`
+
+const typesOf = ({ log }: SessionView): string[] => [...log].map(({ type }) => type)
+
+describe('what a session begins with', () => {
+  it('is its first own event after the boundary, whichever way it is made', async () => {
+    const { sessions } = await startHost()
+    const asked: SessionSource[] = []
+    define(sessions, (_, source) => {
+      asked.push(source)
+      return { from: told(source) }
+    })
+    const parent = sessions.create({ id: 'parent' })
+    expect(typesOf(parent)).toEqual(['test/begun'])
+    parent.append('turn/start', {})
+    parent.append('turn/end', { reason: 'completed' })
+    const fork = sessions.fork(parent, { through: 0 })
+    expect(typesOf(fork)).toEqual(['test/begun', 'session/resumed', 'test/begun'])
+    expect(fork.log.last?.data).toEqual({ from: 'parent:3' })
+    sessions.create({ seed: parent.seed(1) })
+    sessions.create({ seed: [...parent.log] })
+    const header = sessions.forkHeader(parent.header, 0)
+    sessions.create({ header, seed: parent.log.range(0, 0) })
+    const orphan = sessions.forkHeader({ id: 'gone', createdAt: 0 }, 0)
+    sessions.create({ header: orphan, seed: parent.log.range(0, 0) })
+    sessions.create({ seed: sessions.view(parent.header, parent.log).seed(0) })
+    const part = sessions.replay(parent.header, { isPart: true })
+    part.push(parent.log.range(0, 0))
+    sessions.create({ seed: part.view.seed() })
+    expect(asked.map(told)).toEqual([
+      'nowhere',
+      ...['parent:3', 'parent:3', 'nowhere', 'parent:3', 'unreadable', 'parent:3', 'unreadable'],
+    ])
+  })
+
+  it('is nothing where the definition says nothing, and after it is gone', async () => {
+    const { sessions } = await startHost()
+    const undo = define(sessions, () => undefined)
+    expect(typesOf(sessions.create())).toEqual([])
+    undo()
+    expect(sessions.vocabulary.beginning).toEqual([])
+  })
+
+  it.each<[string, Begins]>([
+    [
+      'throws',
+      () => {
+        throw new RangeError('no')
+      },
+    ],
+    ['gives what its schema refuses', () => ({ from: 1 })],
+    ['gives what is not lossless JSON', () => new Date()],
+  ])('a definition that %s keeps the session from being made', async (_, begins) => {
+    const { sessions } = await startHost()
+    define(sessions, begins)
+    expect(codeOf(() => sessions.create({ id: 'a' }))).toBe('INVALID_EVENT')
+    expect(sessions.find('a')).toBeUndefined()
+  })
+
+  it('no type that changes what is shown of earlier events may be one', async () => {
+    const { sessions } = await startHost()
+    const amends = (): undefined => undefined
+    const events = { 'test/begun': { schema, amends, begins: () => undefined } }
+    expect(codeOf(() => sessions.define({ owner: 'test', events }))).toBe('INVALID_EVENT')
+  })
+
+  it('a fork does not keep the session in memory that it was made of', async () => {
+    const { sessions } = await startHost()
+    const parent = sessions.create()
+    parent.append('turn/start', {})
+    const held: unknown = Reflect.get(sessions.fork(parent), 'init')
+    expect(Object.values(held as object).some((each) => each === parent || each instanceof SessionSeed)).toBe(
+      false,
+    )
+  })
+})
