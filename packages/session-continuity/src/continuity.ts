@@ -1,4 +1,4 @@
-import type { Host } from '@tidemark/session-core'
+import type { Host, SessionView } from '@tidemark/session-core'
 import { Entrance, clipped, type Asker, type OpenRequest } from './entrance.ts'
 import type { Operation } from './grants.ts'
 import type { Handle } from './handle.ts'
@@ -99,6 +99,15 @@ export class Continuity {
       const access = storeId === undefined ? undefined : this.entrance.accessOf(scope, storeId)
       return verificationOf({ access, store: rules.judgeStore(identity), principal })
     })
+  }
+
+  /**
+   * The label that a session has reached, living or stored: it stands in its log, and never falls.
+   * @throws SessionError `UNSUPPORTED_FORMAT` (`unknown-label`), and where it cannot be told `PROJECTION_FAILED` or
+   * `NOT_LOADED`: treat it as the highest then.
+   */
+  labelOf(session: SessionView): string {
+    return this.terms.sessionLabels.labelOf(session)
   }
 
   /** The handle that a value is, of this service and open; `undefined` for anything else. */

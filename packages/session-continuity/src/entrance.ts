@@ -97,7 +97,7 @@ export class Entrance {
     { access, principal, current }: Pick<Entry, 'access' | 'principal' | 'current'>,
     made: { incarnation: Incarnation; own: Policy; others: readonly Binding[]; state: PolicyState },
   ): Promise<Handle> {
-    const { labels, rules, grants, handles } = this.terms
+    const { labels, rules, grants, handles, sessionLabels } = this.terms
     const { incarnation, own, others, state } = made
     const { scope, storeId, witness } = access
     if (handles.isOver) {
@@ -120,9 +120,11 @@ export class Entrance {
       successor: this,
       onRefusal: (operation, error) =>
         noteRefusal(this.terms.refusals, operation, { error, principal, scope }),
+      onLabel: (raised) => sessionLabels.follow(raised),
       onEnd: (ended) => handles.drop(ended),
     })
     handles.add(handle)
+    sessionLabels.follow(handle)
     return handle
   }
 

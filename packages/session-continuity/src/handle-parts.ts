@@ -32,6 +32,8 @@ export interface HandleParts {
   readonly successor: Succession
   /** Hears of every call that failed. */
   readonly onRefusal: (operation: string, error: unknown) => void
+  /** Hears of every rise of the label, before it is acknowledged. */
+  readonly onLabel: (handle: Handle) => void
   readonly onEnd: (handle: Handle) => void
 }
 

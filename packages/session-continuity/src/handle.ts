@@ -71,8 +71,8 @@ export class Handle {
       })
     } catch (error) {
       // A label that nobody can compare might be above all others.
-      const worst = labels.has(label) ? label : (labels.names.at(-1) ?? label)
-      this.label = labels.highest(this.label, worst)
+      const worst = labels.has(label) ? label : labels.top
+      this.lift(worst)
       await this.fail()
       throw error
     }
@@ -154,7 +154,7 @@ export class Handle {
   }
 
   private async raiseAll(label: string): Promise<void> {
-    const { own, others, incarnation, rules, labels } = this.parts
+    const { own, others, incarnation, rules } = this.parts
     const reached = [own, ...others].map(({ policy, generation }) => ({
       key: policy.key,
       generation,
@@ -166,17 +166,23 @@ export class Handle {
         (facts): Verdict => rules.mergeRaise(facts, { generation, label }),
         incarnation.patch,
       )
-      this.label = labels.highest(this.label, sensitivity)
+      this.lift(sensitivity)
     }
   }
 
   private async look(): Promise<void> {
-    const { own, others, rules, labels } = this.parts
+    const { own, others, rules } = this.parts
     for (const { policy, generation } of [own, ...others]) {
       const verdict = rules.judgeGeneration(await policy.facts(), { generation })
       if (verdict.kind === 'no') throw refusal(verdict.reason, `this handle is over: ${verdict.reason}`)
-      this.label = labels.highest(this.label, verdict.state.sensitivity)
+      this.lift(verdict.state.sensitivity)
     }
+  }
+
+  private lift(label: string): void {
+    const before = this.label
+    this.label = this.parts.labels.highest(before, label)
+    if (this.label !== before) this.parts.onLabel(this)
   }
 
   private async write(action: string, detail: JsonObject): Promise<void> {

@@ -11,6 +11,10 @@ export class Labels {
     assert(names.includes(floor), 'the floor is one of the labels')
   }
 
+  get top(): string {
+    return this.names.at(-1) ?? this.floor
+  }
+
   /** @throws SessionError `UNSUPPORTED_FORMAT` (`unknown-label`): it cannot be compared, so nothing goes on. */
   rankOf(label: string): number {
     const rank = this.names.indexOf(label)

@@ -1,4 +1,4 @@
-import { tracked } from '@tidemark/session-core'
+import { tracked, type Sessions } from '@tidemark/session-core'
 import { Authentication } from './authenticator.ts'
 import { Config, type Settings } from './config.ts'
 import { Continuity } from './continuity.ts'
@@ -10,6 +10,7 @@ import type { ContinuityHost } from './host.ts'
 import { Labels } from './label.ts'
 import { Refusals } from './refusals.ts'
 import { rules as allRules, type Rules } from './rules.ts'
+import { SessionLabels } from './session-labels.ts'
 import type { ContinuityStore } from './store.ts'
 import { HandleBook, type Terms } from './terms.ts'
 
@@ -39,6 +40,9 @@ export function provideContinuity(
   const { refusals } = terms
   const headerOf = settings.sessionHeader ?? storedHeaders(ctx)
   const enforcement = new Enforcement({ continuity, refusals, rules, headerOf, report })
+  ctx.inject(['sessions'], (inner) => {
+    inner.effect(() => terms.sessionLabels.join(inner.get('sessions') as Sessions), 'label/raised')
+  })
   ctx.effect(function* () {
     yield () => continuity.close()
     yield ctx.on('tidemark/authorize', (question) => enforcement.answer(question))
@@ -54,12 +58,14 @@ export interface TermsParts {
 }
 
 export function termsOf(settings: Settings, { store, rules, report }: TermsParts): Terms {
-  const { labels, floor, answerMsMax, clockToleranceMs, now, authenticators } = settings
+  const { floor, answerMsMax, clockToleranceMs, now, authenticators } = settings
+  const labels = new Labels(settings.labels, floor ?? settings.labels[0] ?? '')
+  const handles = new HandleBook(settings.handlesMax)
   return {
     store,
     rules,
     now,
-    labels: new Labels(labels, floor ?? labels[0] ?? ''),
+    labels,
     authentication: new Authentication({ authenticators, answerMsMax, clockToleranceMs, now, report }),
     grants: new Grants({ ask: settings.grants, answerMsMax, now, report }),
     refusals: new Refusals({
@@ -69,6 +75,7 @@ export function termsOf(settings: Settings, { store, rules, report }: TermsParts
       burstMax: settings.refusedBurstMax,
       lineMs: settings.refusedLineMs,
     }),
-    handles: new HandleBook(settings.handlesMax),
+    handles,
+    sessionLabels: new SessionLabels({ labels, handles, rules, report }),
   }
 }

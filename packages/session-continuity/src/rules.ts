@@ -3,6 +3,7 @@ import * as policy from './policy-state.ts'
 import { judgeStore } from './store-identity.ts'
 import { judgeAcknowledge } from './orphan.ts'
 import { isHeaderOf } from './session-header.ts'
+import { labelToRaise } from './session-labels.ts'
 
 /** Every decision, in one place, so that a test can take one away and see that something is noticed. */
 export const rules = {
@@ -16,6 +17,7 @@ export const rules = {
   judgeReset: policy.judgeReset,
   judgeResume: policy.judgeResume,
   judgeStore,
+  labelToRaise,
   mergeRaise: policy.mergeRaise,
 }
 

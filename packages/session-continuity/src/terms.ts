@@ -4,6 +4,7 @@ import type { Handle } from './handle.ts'
 import type { Labels } from './label.ts'
 import type { Refusals } from './refusals.ts'
 import type { Rules } from './rules.ts'
+import type { SessionLabels } from './session-labels.ts'
 import type { ContinuityStore } from './store.ts'
 
 /** What every part of the service goes by. */
@@ -17,6 +18,7 @@ export interface Terms {
   readonly now: () => number
   /** Handles that are open in this process. */
   readonly handles: HandleBook
+  readonly sessionLabels: SessionLabels
 }
 
 /** The handles of this service: an object that is not in it is no handle, whatever it looks like. */
@@ -32,6 +34,10 @@ export class HandleBook {
 
   get isFull(): boolean {
     return this.open.size >= this.countMax
+  }
+
+  [Symbol.iterator](): IterableIterator<Handle> {
+    return this.open.values()
   }
 
   add(handle: Handle): void {

@@ -1,0 +1,122 @@
+import { SessionError, isSessionError, type Session, type Sessions } from '@tidemark/session-core'
+import type { SessionHeader, SessionSource, SessionView } from '@tidemark/session-core'
+import type { Labels } from './label.ts'
+import { labelRaisedSchema, labelRaisedType, raisedLabels, type LabelRaised } from './label-raised.ts'
+import { reasonOf } from './refusal.ts'
+import type { Rules } from './rules.ts'
+import type { HandleBook } from './terms.ts'
+import type { Handle } from './handle.ts'
+
+export interface SessionLabelsParts {
+  readonly labels: Labels
+  readonly handles: HandleBook
+  readonly rules: Rules
+  readonly report: (error: unknown) => void
+}
+
+/**
+ * The labels of sessions, in their logs.
+ *
+ * 1. A session begins with the highest of what it inherits, the current label of what it was made of, and that of the
+ *    open handles of its principal and scope.
+ * 2. While it lives it follows those handles.
+ * 3. Where a source's label cannot be told, it is the highest there is.
+ */
+export class SessionLabels {
+  private living: Iterable<Session> = []
+
+  constructor(private readonly parts: SessionLabelsParts) {}
+
+  /** Until the returned function is called, every session that these make begins with its label. */
+  join(sessions: Sessions): () => void {
+    const undo = sessions.define({
+      owner: '@tidemark/session-continuity',
+      events: {
+        [labelRaisedType]: {
+          schema: labelRaisedSchema(this.parts.labels.names),
+          ids: ['label'], // no redaction may change it
+          begins: (heir, source) => this.beginningOf(heir, source),
+        },
+      },
+      projections: [raisedLabels],
+    })
+    this.living = sessions
+    return () => {
+      this.living = []
+      undo()
+    }
+  }
+
+  /**
+   * The label that a session has reached; of one that was never raised, the floor.
+   * @throws SessionError `UNSUPPORTED_FORMAT` (`unknown-label`); `PROJECTION_FAILED`; `NOT_LOADED`.
+   */
+  labelOf(view: SessionView): string {
+    const { labels } = this.parts
+    if (view.isPart) throw new SessionError('NOT_LOADED', `${view.id}: its label may stand after this part`)
+    // A log that never used the type need not be in memory to be known.
+    const raised = view.log.types.has(labelRaisedType) ? view.read(raisedLabels) : []
+    return labels.highest(labels.floor, ...raised)
+  }
+
+  /** Raises the living sessions of a handle to its label. One that does not take it takes nothing any more. */
+  follow(handle: Handle): void {
+    const { labels, rules, report } = this.parts
+    for (const session of this.living) {
+      if (!rules.isHeaderOf(session.header, handle)) continue
+      const own = this.findLabel(session)
+      const label = rules.labelToRaise({ own, others: [handle.sensitivity], labels })
+      if (label === undefined) continue
+      try {
+        session.append(labelRaisedType, { label })
+      } catch (error) {
+        if (isSessionError(error) && error.code === 'DISPOSED') continue
+        session.end()
+        report(error)
+      }
+    }
+  }
+
+  private beginningOf(heir: SessionView, source: SessionSource): LabelRaised | undefined {
+    const { labels, rules } = this.parts
+    const others = [...this.ofSource(heir, source), ...this.ofHandles(heir.header)]
+    const label = rules.labelToRaise({ own: this.findLabel(heir), others, labels })
+    return label === undefined ? undefined : { label }
+  }
+
+  private ofSource(heir: SessionView, source: SessionSource): readonly string[] {
+    // A session that goes on holds what it was raised to.
+    if (source === undefined || (source !== 'unreadable' && source.id === heir.id)) return []
+    const label = source === 'unreadable' ? undefined : this.findLabel(source)
+    return [label ?? this.parts.labels.top]
+  }
+
+  private ofHandles(header: SessionHeader): readonly string[] {
+    const { handles, rules } = this.parts
+    return [...handles].filter((handle) => rules.isHeaderOf(header, handle)).map((each) => each.sensitivity)
+  }
+
+  /** `undefined` where it cannot be told. */
+  private findLabel(view: SessionView): string | undefined {
+    try {
+      return this.labelOf(view)
+    } catch (error) {
+      const isUntold = isSessionError(error) && ['PROJECTION_FAILED', 'NOT_LOADED'].includes(error.code)
+      if (!isUntold && reasonOf(error) !== 'unknown-label') throw error
+      return undefined
+    }
+  }
+}
+
+export interface LabelToRaise {
+  /** `undefined` where it cannot be told: then what is raised to stands in the log at least. */
+  readonly own: string | undefined
+  readonly others: readonly string[]
+  readonly labels: Labels
+}
+
+/** What a session has to be raised to so that it is not below the others; `undefined` where it is not. */
+export function labelToRaise({ own, others, labels }: LabelToRaise): string | undefined {
+  const wanted = labels.highest(labels.floor, ...others)
+  return labels.isBelow(own ?? labels.floor, wanted) ? wanted : undefined
+}
