@@ -1,7 +1,7 @@
 import { defineConfig } from 'tsup'
 
 export default defineConfig({
-  entry: ['src/index.ts', 'src/cordis.ts', 'src/deepseek.ts'],
+  entry: ['src/index.ts', 'src/cordis.ts', 'src/deepseek.ts', 'src/testkit/index.ts'],
   format: 'esm',
   target: 'node20',
   outDir: 'lib',

@@ -9,7 +9,7 @@ import type {} from '@tidemark/session-persistence/cordis'
 import { Context, type Fiber } from 'cordis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { scratch } from './scratch.ts'
-import { Config, FileStore, provideContinuity, rules, systemPort, type Rules } from './source.ts'
+import { Config, fileStoreOf, provideContinuity, rules, type Rules } from './source.ts'
 import { allOperations, credential, isNoticed, refusalOf, trusting } from './world.ts'
 
 const fibers: Fiber[] = []
@@ -38,7 +38,7 @@ async function start(weakened: Partial<Rules> = {}): Promise<{ ctx: Context; gua
     grants: () => ({ operations }),
   })
   const apply = (inner: Context): void => {
-    const store = new FileStore({ ...settings, port: systemPort })
+    const store = fileStoreOf(settings)!
     provideContinuity(inner, settings, { store, rules: { ...rules, ...weakened } })
   }
   const guard = await ctx.plugin({ name: 'guard', apply })

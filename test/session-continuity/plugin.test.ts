@@ -5,7 +5,7 @@ import { Context, type Fiber } from 'cordis'
 import * as fork from '@deepseek-ai/cordis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { scratch } from './scratch.ts'
-import { provideContinuity, Config, FileStore, systemPort } from './source.ts'
+import { provideContinuity, Config, fileStoreOf } from './source.ts'
 import { World, begin, credential, everything, reasonFor, refusalOf, resume, trusting } from './world.ts'
 
 const fibers: Fiber[] = []
@@ -102,7 +102,7 @@ describe('the plugin', () => {
     const base = scratch()
     const ctx = new Context()
     const settings = Config.parse(configOf(base))
-    const store = new FileStore({ ...settings, port: systemPort })
+    const store = fileStoreOf(settings)!
     fibers.push(
       await ctx.plugin({
         name: 'own',

@@ -12,7 +12,7 @@ import type {} from '@tidemark/session-persistence/cordis'
 import { Context, type Fiber } from 'cordis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { scratch } from './scratch.ts'
-import { Config, FileStore, Sessions, provideContinuity, rules, systemPort, type Rules } from './source.ts'
+import { Config, fileStoreOf, Sessions, provideContinuity, rules, type Rules } from './source.ts'
 import { allOperations, credential, isNoticed, trusting } from './world.ts'
 
 const fibers: Fiber[] = []
@@ -45,7 +45,7 @@ async function start(weakened: Partial<Rules> = {}, labels?: string[]): Promise<
     ...(labels && { labels }),
   })
   const apply = (inner: Context): void => {
-    const store = new FileStore({ ...settings, port: systemPort })
+    const store = fileStoreOf(settings)!
     provideContinuity(inner, settings, { store, rules: { ...rules, ...weakened } })
   }
   const guard = await ctx.plugin({ name: 'guard', apply })
@@ -321,7 +321,7 @@ describe('a session follows its handle', () => {
     })
     const other = new Context()
     const apply = (inner: Context): void => {
-      provideContinuity(inner, settings, { store: new FileStore({ ...settings, port: systemPort }) })
+      provideContinuity(inner, settings, { store: fileStoreOf(settings)! })
     }
     fibers.push(await other.plugin({ name: 'other', apply }))
     await (await open(other, 'resume')).raise('secret')

@@ -1,7 +1,7 @@
 // What a test may reach and a user may not: the service with a store, a clock and rules of the test's own.
 export { Continuity } from '../../packages/session-continuity/src/continuity.ts'
 export { Config } from '../../packages/session-continuity/src/config.ts'
-export { provideContinuity, termsOf } from '../../packages/session-continuity/src/plugin.ts'
+export { fileStoreOf, provideContinuity, termsOf } from '../../packages/session-continuity/src/plugin.ts'
 export { rules, type Rules } from '../../packages/session-continuity/src/rules.ts'
 export type { Terms } from '../../packages/session-continuity/src/terms.ts'
 export { FileStore } from '../../packages/session-continuity/src/file/store.ts'

@@ -19,10 +19,10 @@ const isUnique = (values: readonly string[]): boolean => new Set(values).size ==
 
 export const Config = z
   .strictObject({
-    /** A folder; everything is below `continuity` in it. */
-    root: z.string().min(1),
-    /** A folder for the witness, which must not lie inside the root, nor the root inside it. */
-    witness: z.string().min(1),
+    /** A folder; everything is below `continuity` in it. Left out, `ctx.continuityStore` of another plugin is used. */
+    root: z.string().min(1).optional(),
+    /** A folder for the witness, which must not lie inside the root, nor the root inside it. It goes with the root. */
+    witness: z.string().min(1).optional(),
     /** The sensitivities, lowest first. */
     labels: z
       .array(label)
@@ -57,6 +57,10 @@ export const Config = z
     now: functionOf<() => number>('now').default(() => Date.now),
   })
   .refine(({ labels, floor }) => floor === undefined || labels.includes(floor), 'floor is one of the labels')
+  .refine(
+    ({ root, witness }) => (root === undefined) === (witness === undefined),
+    'root and witness go together; without both a plugin provides ctx.continuityStore',
+  )
 /** What a host writes. */
 export type Config = Readonly<z.input<typeof Config>>
 export type Settings = Readonly<z.output<typeof Config>>

@@ -120,7 +120,7 @@ export class Continuity {
     const handles = this.terms.handles.close()
     const ends = await Promise.allSettled(handles.map((handle) => handle.close()))
     await this.terms.refusals.close()
-    await this.terms.store.close()
+    await this.terms.closeStore()
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed) throw failed.reason
   }

@@ -1,8 +1,9 @@
 import type {} from 'cordis'
-import type { Continuity } from '@tidemark/session-continuity'
+import type { Continuity, ContinuityStore } from '@tidemark/session-continuity'
 
 declare module 'cordis' {
   interface Context {
     continuity: Continuity
+    continuityStore: ContinuityStore
   }
 }

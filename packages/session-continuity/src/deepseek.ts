@@ -1,8 +1,9 @@
 import type {} from '@deepseek-ai/cordis'
-import type { Continuity } from '@tidemark/session-continuity'
+import type { Continuity, ContinuityStore } from '@tidemark/session-continuity'
 
 declare module '@deepseek-ai/cordis' {
   interface Context {
     continuity: Continuity
+    continuityStore: ContinuityStore
   }
 }

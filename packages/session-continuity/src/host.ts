@@ -20,7 +20,7 @@ export interface AuthorizeQuestion {
 
 /** The part of a cordis 4 context that continuity uses. */
 export interface ContinuityHost extends Host {
-  inject(services: readonly string[], callback: (ctx: Host) => void): unknown
+  inject(services: readonly string[], callback: (ctx: ContinuityHost) => void): unknown
   on(event: 'tidemark/authorize', listener: (question: AuthorizeQuestion) => Promise<void>): () => unknown
 }
 

@@ -6,7 +6,7 @@ export type { AuditInput, RefreshRequest, ResetRequest } from './handle-parts.ts
 export type { Principal } from './principal.ts'
 export type { Orphan, Life } from './orphan.ts'
 export type { Verification, VerifiedChain } from './verification.ts'
-export { reasonOf, type ContinuityReason } from './refusal.ts'
+export { reasonOf, refusal, type ContinuityReason } from './refusal.ts'
 export type { ContinuityOperation, Grant, GrantQuestion, GrantsFunction, Operation } from './grants.ts'
 export type { Authenticator, Credential } from './authenticator.ts'
 export { jwt, type JwtOptions } from './jwt.ts'

@@ -23,19 +23,42 @@ export const inject: string[] = []
  */
 export function apply(ctx: ContinuityHost, config: Config): void {
   const settings = Config.parse(config)
-  const { root, witness, auditSizeBytesMax } = settings
-  const store = new FileStore({ port: systemPort, root, witness, auditSizeBytesMax })
-  provideContinuity(ctx, settings, { store })
+  const files = fileStoreOf(settings)
+  if (files) {
+    provideContinuity(ctx, settings, { store: files })
+    return
+  }
+  if (ctx.get('continuityStore') === undefined)
+    ctx.logger.warn(
+      'continuity waits for ctx.continuityStore: set `root` and `witness`, or load a store plugin',
+    )
+  ctx.inject(['continuityStore'], (inner) => {
+    const store = inner.get('continuityStore') as ContinuityStore
+    provideContinuity(inner, settings, { store, isBorrowed: true })
+  })
+}
+
+/** The store in files, where the configuration says where. */
+export function fileStoreOf({ root, witness, auditSizeBytesMax }: Settings): FileStore | undefined {
+  if (root === undefined || witness === undefined) return undefined
+  return new FileStore({ port: systemPort, root, witness, auditSizeBytesMax })
+}
+
+interface Provision {
+  readonly store: ContinuityStore
+  /** Whoever made the store closes it. */
+  readonly isBorrowed?: boolean
+  readonly rules?: Rules
 }
 
 /** With a store, and with rules, of somebody else: for other stores and for tests. */
 export function provideContinuity(
   ctx: ContinuityHost,
   settings: Settings,
-  { store, rules = allRules }: { readonly store: ContinuityStore; readonly rules?: Rules },
+  { store, isBorrowed = false, rules = allRules }: Provision,
 ): Continuity {
   const report = (error: unknown): void => ctx.logger.warn(error)
-  const terms = termsOf(settings, { store, rules, report })
+  const terms = termsOf(settings, { store, isBorrowed, rules, report })
   const continuity = new Continuity(ctx, terms)
   const { refusals } = terms
   const headerOf = settings.sessionHeader ?? storedHeaders(ctx)
@@ -53,16 +76,19 @@ export function provideContinuity(
 
 export interface TermsParts {
   readonly store: ContinuityStore
+  readonly isBorrowed?: boolean
   readonly rules: Rules
   readonly report: (error: unknown) => void
 }
 
-export function termsOf(settings: Settings, { store, rules, report }: TermsParts): Terms {
+export function termsOf(settings: Settings, parts: TermsParts): Terms {
+  const { store, isBorrowed = false, rules, report } = parts
   const { floor, answerMsMax, clockToleranceMs, now, authenticators } = settings
   const labels = new Labels(settings.labels, floor ?? settings.labels[0] ?? '')
   const handles = new HandleBook(settings.handlesMax)
   return {
     store,
+    closeStore: async () => (isBorrowed ? undefined : store.close()),
     rules,
     now,
     labels,

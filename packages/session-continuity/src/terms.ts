@@ -10,6 +10,8 @@ import type { ContinuityStore } from './store.ts'
 /** What every part of the service goes by. */
 export interface Terms {
   readonly store: ContinuityStore
+  /** Closes what is ours of it. */
+  readonly closeStore: () => Promise<void>
   readonly labels: Labels
   readonly authentication: Authentication
   readonly grants: Grants
