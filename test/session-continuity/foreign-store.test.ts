@@ -191,7 +191,7 @@ describe('a store of somebody else', () => {
     const store = new Memory().open()
     const apply = (inner: fork.Context): void =>
       void inner.effect(() => (inner as unknown as Context).provide('continuityStore', store))
-    await ctx.plugin({ name: 'store', apply } as never)
+    await ctx.plugin({ name: 'store', apply } as never, {} as never)
     await ctx.plugin(continuity as never, config as never)
     await expect.poll(() => ctx.get('continuity' as never)).toBeDefined()
     const service = ctx.get('continuity' as never) as unknown as continuity.Continuity

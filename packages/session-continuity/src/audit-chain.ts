@@ -75,6 +75,12 @@ export function readChain(bytes: Uint8Array, place: ChainPlace): ChainReading {
   return { entries, tornSizeBytes: rest.length, ...(!isOwn && { fault }) }
 }
 
+/** The incarnation that a file begins with; the rest of it is not looked at. */
+export function firstIncarnation(bytes: Uint8Array): string | undefined {
+  const end = bytes.indexOf(10)
+  return end === -1 ? undefined : findEntry(Buffer.from(bytes.subarray(0, end)).toString())?.entry.incarnation
+}
+
 /** Whether a chain holds an entry: a shorter one was cut, another one was exchanged. */
 export function holds({ entries }: ChainReading, { index, digest }: ChainHead): boolean {
   return entries[index]?.digest === digest

@@ -158,14 +158,7 @@ export class Continuity {
   }
 }
 
-function asOrphan({ number, incarnation, opening, reading, fault }: Recorded): Orphan {
-  const [first] = reading.entries
-  return {
-    number,
-    incarnation: incarnation ?? '',
-    principal: opening?.principal ?? '',
-    startedAt: first?.entry.time ?? null,
-    entriesCount: reading.entries.length,
-    isIntact: fault === undefined,
-  }
+function asOrphan({ number, incarnation = '', principal = '', fault, ...recorded }: Recorded): Orphan {
+  const { startedAt, entriesCount } = recorded
+  return { number, incarnation, principal, startedAt, entriesCount, isIntact: fault === undefined }
 }

@@ -3,7 +3,6 @@ import type { Handle } from './handle.ts'
 import { Incarnation } from './incarnation.ts'
 import type { PolicyState } from './policy-state.ts'
 import type { Principal } from './principal.ts'
-import { reachedIn } from './records.ts'
 import { refusal } from './refusal.ts'
 import { refuseScope } from './scope.ts'
 import type { ScopeAccess } from './scope-access.ts'
@@ -85,10 +84,7 @@ export class Recovery {
     const { number } = await policy.found()
     const states = await policy.provable()
     const recorded = (await access.records.salvage()).filter(({ incarnation }) => incarnation !== ownId)
-    const reached = reachedIn(
-      recorded.map(({ reading }) => reading),
-      policy.key,
-    )
+    const reached = recorded.flatMap((each) => each.reached).filter(({ key }) => key === policy.key)
     const verdict = rules.judgeRecover({ states, mark, reached, labels }, { principal, operations: current })
     if (verdict.kind === 'no') throw refused(verdict.reason)
     const sensitivity = labels.highest(verdict.state.sensitivity, ...inherited)

@@ -65,12 +65,12 @@ function verdictOf(found: {
   readonly isWitnessed: boolean
 }): Verification {
   const { store, state, isWitnessed } = found
-  const chains = found.recorded.map(({ number, incarnation, life, reading, fault }) => ({
+  const chains = found.recorded.map(({ number, incarnation, life, entriesCount, tornSizeBytes, fault }) => ({
     number,
     incarnation,
     life,
-    entriesCount: reading.entries.length,
-    tornSizeBytes: reading.tornSizeBytes,
+    entriesCount,
+    tornSizeBytes,
     fault,
   }))
   const isSound = store === 'known' && state === 'sound' && chains.every(({ fault }) => fault === undefined)
