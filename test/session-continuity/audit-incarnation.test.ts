@@ -30,7 +30,7 @@ describe('audit incarnation', () => {
     ])
   })
 
-  it('an unclean incarnation stays listed after a later one closes cleanly, until it is acknowledged', async () => {
+  it('G43: an unclean incarnation stays listed after a later one closes cleanly, until it is acknowledged', async () => {
     const world = new World()
     const crashed = world.start()
     const lost = await begin(crashed)
@@ -71,7 +71,7 @@ describe('audit incarnation', () => {
     expect(await reasonFor(oneself)).toBe('living')
   }
 
-  it('a living incarnation cannot be acknowledged in advance', () => refusesLiving())
+  it('G43: a living incarnation cannot be acknowledged in advance', () => refusesLiving())
 
   it('without that rule the acknowledgement in advance is seen', async () => {
     expect(await isNoticed(() => refusesLiving({ rules: { judgeAcknowledge: () => undefined } }))).toBe(true)

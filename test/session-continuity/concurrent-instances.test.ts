@@ -27,7 +27,7 @@ describe('concurrent instances', () => {
     expect(three.sensitivity).toBe('secret')
   }
 
-  it('a racing lower write cannot roll the ratchet back', () => keepsTheMaximum())
+  it('G41: a racing lower write cannot roll the ratchet back', () => keepsTheMaximum())
 
   it('without the merge by maximum the rollback is seen', async () => {
     const mergeRaise = (facts: Facts, { generation, label }: RaiseTerms): policy.Verdict => {

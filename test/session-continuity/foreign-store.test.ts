@@ -131,7 +131,7 @@ async function start(memory: Memory): Promise<Running> {
 }
 
 describe('a store of somebody else', () => {
-  it('is used in place of files, over a restart, and is not closed by who borrowed it', async () => {
+  it('G45: is used in place of files, over a restart, and is not closed by who borrowed it', async () => {
     const memory = new Memory()
     const first = await start(memory)
     const handle = await first.ctx.continuity.open(open('begin'))

@@ -48,7 +48,7 @@ describe('missing state', () => {
     expect(await refusalOf(() => begin(process))).toMatchObject(lost)
   }
 
-  it('a missing state never turns into a fresh, public one: not by resume, and not by begin', () =>
+  it('G42: a missing state never turns into a fresh, public one: not by resume, and not by begin', () =>
     refusesLost())
 
   it.each<[string, ProcessOptions['rules']]>([

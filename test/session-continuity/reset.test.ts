@@ -56,7 +56,7 @@ describe('reset', () => {
     expect((await resume(process, 'alice', { authenticatedAt: 10_001 })).generation).toBe(2)
   }
 
-  it('old handles and old credentials are dead', () => killsTheOld())
+  it('G41: old handles and old credentials are dead', () => killsTheOld())
 
   it.each<[string, Partial<policy.PolicyState>]>([
     ['a new generation', { generation: 1 }],

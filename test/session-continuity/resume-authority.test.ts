@@ -50,7 +50,7 @@ describe('resume authority', () => {
     expect(process.continuity.refusedCount).toBe(4)
   }
 
-  it('the same identifier under another principal or scope loads nothing and reveals nothing', () =>
+  it('G40: the same identifier under another principal or scope loads nothing and reveals nothing', () =>
     refusesOthers())
 
   it('without the question for a grant the refusal is seen to be missing', async () => {

@@ -258,7 +258,7 @@ const ways = services.flatMap(([service, , all]) =>
 
 describe('every way to make a session', () => {
   it.each(services)(
-    '%s has no method of which nobody said whether it makes sessions',
+    'G44: %s has no method of which nobody said whether it makes sessions',
     (_, prototype, all) => {
       const methods = Object.getOwnPropertyNames(prototype).filter((each) => each !== 'constructor')
       expect(Object.keys(all).sort()).toEqual(methods.sort())
@@ -278,7 +278,7 @@ describe('every way to make a session', () => {
     expect(ctx.continuity.labelOf(await ctx.sessionPersistence.inspect(session.id, { as }))).toBe('secret')
   }
 
-  it.each(ways)('H08: carries the label that its source has now: %s', (_, way) => carries(way))
+  it.each(ways)('G44: carries the label that its source has now (H08): %s', (_, way) => carries(way))
 
   const byHistory = ['with all of its events', 'after it was raised']
   const guarded = Object.values(inSessions)
@@ -376,7 +376,7 @@ describe('a session follows its handle', () => {
 })
 
 describe('the label of a session', () => {
-  it('H08: no event lowers it, and none names a label that is not configured', async () => {
+  it('G44: no event lowers it (H08), and none names a label that is not configured', async () => {
     const { ctx, source } = await place()
     source.append('label/raised', { label: 'public' })
     expect(ctx.continuity.labelOf(source)).toBe('secret')
@@ -398,7 +398,7 @@ describe('the label of a session', () => {
     expect(ctx.continuity.labelOf(ctx.sessions.fork(source, { through: 0 }))).toBe('secret')
   })
 
-  it('is required: a host without continuity does not go on with such a session', async () => {
+  it('G44: is required: a host without continuity does not go on with such a session', async () => {
     const { ctx, guard, source } = await place()
     await guard.dispose()
     expect(() => ctx.sessions.fork(source)).toThrow(expect.objectContaining({ code: 'UNKNOWN_TYPE' }))

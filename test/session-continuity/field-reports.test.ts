@@ -1,0 +1,89 @@
+import { join } from 'node:path'
+import * as continuity from '@tidemark/session-continuity'
+import type { Handle } from '@tidemark/session-continuity'
+import type {} from '@tidemark/session-continuity/cordis'
+import * as core from '@tidemark/session-core'
+import type {} from '@tidemark/session-core/cordis'
+import * as persistence from '@tidemark/session-persistence'
+import type {} from '@tidemark/session-persistence/cordis'
+import { Context, type Fiber } from 'cordis'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { scratch } from './scratch.ts'
+import { credential, everything, refusalOf, trusting } from './world.ts'
+
+const fibers: Fiber[] = []
+afterEach(stop)
+
+async function stop(): Promise<void> {
+  for (const fiber of fibers.splice(0).reverse()) await fiber.dispose()
+}
+
+let base: string
+beforeEach(() => {
+  base = scratch()
+})
+
+/** A process of one deployment. */
+async function start(more: Partial<continuity.Config> = {}): Promise<Context> {
+  await stop()
+  const ctx = new Context()
+  fibers.push(await ctx.plugin(core))
+  const stored = { enabled: true, root: join(base, 'sessions'), authorize: 'required' } as const
+  fibers.push(await ctx.plugin(persistence, stored))
+  const places = { root: join(base, 'root'), witness: join(base, 'witness') }
+  const config = { ...places, authenticators: [trusting], grants: everything, ...more }
+  fibers.push(await ctx.plugin(continuity, config))
+  return ctx
+}
+
+const open = (ctx: Context, mode: 'begin' | 'resume'): Promise<Handle> =>
+  ctx.continuity.open({ mode, credential: credential('alice'), scope: 's' })
+
+it('H10: what the host recorded of a session, such as its folder, comes back with it, wherever it is resumed', async () => {
+  const first = await start()
+  const as = await open(first, 'begin')
+  const cwd = join(base, 'worktree')
+  await first.sessionPersistence.create({ id: 'one', as, meta: { ...as.sessionMeta, cwd } })
+  const next = await start()
+  const before = process.cwd()
+  try {
+    process.chdir(base)
+    const session = await next.sessionPersistence.resume('one', { as: await open(next, 'resume') })
+    // The folder is gone by now: the record says so, and not another one.
+    expect(session.header.meta?.['cwd']).toBe(cwd)
+  } finally {
+    process.chdir(before)
+  }
+})
+
+it('H15: a scope is not gone on in under a configuration that does not name its label', async () => {
+  const first = await start()
+  await (await open(first, 'begin')).raise('secret')
+  const next = await start({ labels: ['green', 'red'] })
+  expect(await refusalOf(() => open(next, 'resume'))).toMatchObject({
+    code: 'UNSUPPORTED_FORMAT',
+    reason: 'unknown-label',
+  })
+  expect((await open(await start(), 'resume')).sensitivity).toBe('secret')
+})
+
+it('H17: a session is there, under its id and its principal, before a first turn succeeds', async () => {
+  const first = await start()
+  const as = await open(first, 'begin')
+  const created = await first.sessionPersistence.create({ id: 'one', as, meta: as.sessionMeta })
+  created.append('turn/start', {})
+  created.append('turn/end', { reason: 'failed' })
+  await first.sessions.flush(created)
+  const next = await start()
+  const again = await open(next, 'resume')
+  const retried = await next.sessionPersistence.resume('one', { as: again })
+  retried.append('turn/start', {})
+  await next.sessions.flush(retried)
+  expect((await next.sessionPersistence.list({ as: again })).sessions.map(({ id }) => id)).toEqual(['one'])
+  expect([...retried.log].map(({ type }) => type)).toEqual([
+    'turn/start',
+    'turn/end',
+    'session/resumed',
+    'turn/start',
+  ])
+})
