@@ -44,7 +44,8 @@ function isQuiet(session: Session): boolean {
 function contextOf(sessions: Sessions, { header }: SessionView): ProjectionContext {
   const { vocabulary } = sessions
   return {
-    header,
+    beginsFork: ({ type, seq }) =>
+      type === 'session/resumed' && (header.forkedAt?.includes(seq - 1) ?? false),
     event: (type) => vocabulary.event(type),
     bracket: (name) => vocabulary.bracket(name),
     brackets: (type) => vocabulary.bracketsOf(type),

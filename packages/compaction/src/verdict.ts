@@ -58,7 +58,7 @@ export function messagesAfter(
 ): readonly TranscriptMessage[] {
   const next = { ...event, seq: session.log.length, time: 0, replaces: true } as unknown as SessionEvent
   const state = transcript.apply(session.read(transcript), next, {
-    header: session.header,
+    beginsFork: () => false, // the event is no boundary
     event: (type) => vocabulary.event(type),
     bracket: (name) => vocabulary.bracket(name),
     brackets: (type) => vocabulary.bracketsOf(type),

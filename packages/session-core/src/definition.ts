@@ -2,7 +2,6 @@ import type {
   AnySessionEvent,
   SessionEvent,
   SessionEventType,
-  SessionHeader,
   ToolPart,
   UserPart,
   AssistantPart,
@@ -133,8 +132,13 @@ export function defineBracket(input: BracketInput): Bracket {
   })
 }
 
+/**
+ * What a projection may ask beside its events. Nothing of the header that a fork has differently: states are shared
+ * with forks, in memory and in snapshots.
+ */
 export interface ProjectionContext {
-  readonly header: SessionHeader
+  /** Whether an event of this log is the boundary that a fork began with. */
+  readonly beginsFork: (event: SessionEvent) => boolean
   /** What the vocabulary says of a type now. */
   readonly event: (type: string) => EventDefinition | undefined
   readonly bracket: (name: string) => Bracket | undefined

@@ -1,3 +1,4 @@
+import { beginsFork } from './boundary.ts'
 import { nothingOpen, openBrackets, type BracketState, type OpenBracket } from './bracket.ts'
 import { turn } from './core.ts'
 import type { Bracket, Projection, ProjectionContext } from './definition.ts'
@@ -53,7 +54,7 @@ export class Folds {
     this.restored = new Map(restored)
     for (const [projection, fold] of seed ?? []) this.folds.set(projection, fold)
     this.context = {
-      header,
+      beginsFork: (event) => beginsFork(event, header),
       event: (type) => this.consult().event(type),
       bracket: (name) => this.consult().bracket(name),
       brackets: (type) => this.consult().bracketsOf(type),

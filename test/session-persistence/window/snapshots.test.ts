@@ -1,13 +1,4 @@
-import {
-  copyFileSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { readFileSync, readdirSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Context } from 'cordis'
 import { describe, expect, it } from 'vitest'
@@ -85,15 +76,6 @@ describe('a snapshot that is not what it was', () => {
       writeFileSync(newer, flipped)
       expect(plain(derived(await ctx.sessionPersistence.inspect('a')))).toEqual(truth)
     }
-  })
-
-  it('one of another session is not used', async () => {
-    const root = scratch()
-    const { ctx, truth } = await stored(root)
-    await stored(root, 'b')
-    for (const path of snapshotsOf(root, 'b'))
-      copyFileSync(path, join(folderOf(root, 'a'), path.split('/').at(-1) ?? ''))
-    expect(plain(derived(await ctx.sessionPersistence.inspect('a')))).toEqual(truth)
   })
 
   it('G37: one that is ahead of the log proves that the log lost what was durable', async () => {

@@ -8,7 +8,7 @@ import {
   type ProjectionContext,
   type Replacement,
 } from '../definition.ts'
-import type { AssistantPart, SessionEvent, SessionHeader } from '../event.ts'
+import type { AssistantPart, SessionEvent } from '../event.ts'
 import { emptyList, insertedBefore, itemAt, lengthOf, pushed, replaced, type ChunkedList } from '../list.ts'
 import { amended } from './amend.ts'
 import { assistantEntry, callRecord, messageEntry, withCall, type CallRecord, type Entry } from './entry.ts'
@@ -64,7 +64,7 @@ function fold(state: TranscriptState, event: SessionEvent, context: ProjectionCo
   const wasLive = event.type === 'tool/result' && findLive(state.calls, event.data.callSeq) !== undefined
   let next: TranscriptState = calls === state.calls ? state : { ...state, calls }
   if (endsStream(event.type)) next = { ...flushStream(next), joins: false }
-  next = settleEnded(next, state.calls, { event, header: context.header })
+  next = settleEnded(next, state.calls, { event, context })
   next = place(next, event, { context, wasLive })
   next = foldReplacing(next, event, context)
   const amendment = event.replaces && context.event(event.type)?.amends?.(event)
@@ -102,19 +102,19 @@ function flushStream(state: TranscriptState): TranscriptState {
 function settleEnded(
   state: TranscriptState,
   before: BracketState,
-  { event, header }: { event: SessionEvent; header: SessionHeader },
+  { event, context }: { event: SessionEvent; context: ProjectionContext },
 ): TranscriptState {
   if (before.live === state.calls.live || event.type === 'tool/result' || event.type === 'tool/call')
     return state
-  const outcome = outcomeBy(event, header)
+  const outcome = outcomeBy(event, context)
   return before.live
     .filter((opening) => findLive(state.calls, opening.event.seq) === undefined)
     .reduce((next, opening) => changeCall(next, opening.event.seq, { outcome }), state)
 }
 
-function outcomeBy(event: SessionEvent, header: SessionHeader): ToolOutcome {
+function outcomeBy(event: SessionEvent, context: ProjectionContext): ToolOutcome {
   if (event.type !== boundaryType) return 'interrupted'
-  return header.forkedAt?.includes(event.seq - 1) ? 'in-parent' : 'unknown'
+  return context.beginsFork(event) ? 'in-parent' : 'unknown'
 }
 
 /** Searches from the end: calls are live near the tail. */
