@@ -1,12 +1,18 @@
 import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { defineProjection, transcript, type Projection, type SessionView } from '@tidemark/session-core'
+import {
+  defineProjection,
+  transcript,
+  type Projection,
+  type Session,
+  type SessionView,
+} from '@tidemark/session-core'
 import { JournalStorage, systemPort } from '@tidemark/session-persistence/journal'
 import type { Context } from 'cordis'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { decode, encodePieces, parseMessagePack } from '../../../packages/session-persistence/src/msgpack.ts'
 import { newClaim, upTo } from '../batches.ts'
-import { folderOf } from '../files.ts'
+import { folderOf, segmentsOf } from '../files.ts'
 import { reported, say, startJournal } from '../host.ts'
 import { codeOf } from '../refusal.ts'
 import { scratch } from '../scratch.ts'
@@ -186,6 +192,39 @@ describe('a snapshot', () => {
       const begun = (fork.header.forkedAt ?? []).map((cut) => cut + 1)
       expect(read.flatMap((each, seq) => ((each as { isFork: boolean }).isFork ? [seq] : []))).toEqual(begun)
     }
+  })
+
+  it('N08: of what a repair gave up is not used, and does not stand in the way of later ones', async () => {
+    const ctx = await host()
+    const random = seeded(11)
+    /** Appends in small batches, as a host does that lives for long. */
+    const grow = async (session: Session, length: number): Promise<void> => {
+      while (session.log.length < length) {
+        talk(session, session.log.length + 50, random)
+        await session.flush()
+      }
+      await ctx.sessions.dispose(session)
+    }
+    await grow(await ctx.sessionPersistence.create({ id: 'a' }), 2_500)
+    const before = snapshotsOf('a')
+    const [{ path, lines }] = segmentsOf(root, 'a') as [{ path: string; lines: string[] }]
+    const at = lines.findIndex((line) => line.startsWith('{"seq":3') && line.includes('"data"'))
+    lines[at] = lines[at]!.replace('"data"', '"dada"')
+    writeFileSync(path, `${lines.join('\n')}\n`)
+    const verdict = await ctx.sessionPersistence.verify('a')
+    const { intactThrough = -1 } = verdict as { intactThrough?: number }
+    expect(verdict).toMatchObject({ kind: 'damaged', rule: 'R3' })
+    await ctx.sessionPersistence.repair('a', { acceptLossAfter: intactThrough })
+    expect(snapshotsOf('a')).toEqual(before)
+
+    const resumed = await ctx.sessionPersistence.resume('a')
+    expect(resumed.log.at(intactThrough + 1).type).toBe('session/recovered')
+    await grow(resumed, 1_500)
+    const after = snapshotsOf('a')
+    expect(after.filter((name) => before.includes(name))).toEqual([])
+    const view = await ctx.sessionPersistence.inspect('a')
+    expect(view.log.base).toBe(Number(after.at(-1)?.split('-')[1]) + 1)
+    expect(plain(derived(view))).toEqual(plain(derived(await folded(view))))
   })
 
   it('C10: of 28 KB of zeros is passed over: the log is read, and what is stored next holds all of it', async () => {

@@ -67,12 +67,15 @@ export async function writeSnapshot(folder: SessionFolder, snapshot: StoredSnaps
   await port.syncFolder(path)
 }
 
-/** Removes all but the newest, and what a crash left half written. */
-export async function removeOldSnapshots({ port, path }: SessionFolder): Promise<void> {
+/**
+ * Removes all but the newest, what a crash left half written, and what is of a later seq than the log's last: that is
+ * of events which a repair gave up, and would count as newer than any that is written until the log is as long again.
+ */
+export async function removeOldSnapshots({ port, path }: SessionFolder, lastSeq: number): Promise<void> {
   const names = await port.readdir(path)
-  const old = snapshotsIn(names)
-    .slice(snapshotsKeptMax)
-    .map(({ name }) => name)
+  const snapshots = snapshotsIn(names)
+  const kept = snapshots.filter(({ seq }) => seq <= lastSeq).slice(0, snapshotsKeptMax)
+  const old = snapshots.filter((each) => !kept.includes(each)).map(({ name }) => name)
   const left = names.filter((name) => name.startsWith(passingPrefix))
   for (const name of [...old, ...left]) await cleanUp(() => port.unlink(join(path, name)))
 }

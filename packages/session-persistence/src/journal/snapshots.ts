@@ -37,7 +37,7 @@ export class JournalSnapshots implements SnapshotShelf {
       await glance(own)
       await writeSnapshot(own.folder, { epoch: lease.epoch, at, place, content })
       await look(own)
-      await removeOldSnapshots(own.folder)
+      await removeOldSnapshots(own.folder, lease.tail.seq)
     })
   }
 
