@@ -207,7 +207,7 @@ describe('a snapshot', () => {
     }
     await grow(await ctx.sessionPersistence.create({ id: 'a' }), 2_500)
     const before = snapshotsOf('a')
-    const [{ path, lines }] = segmentsOf(root, 'a') as [{ path: string; lines: string[] }]
+    const { path, lines } = segmentsOf(root, 'a')[0]!
     const at = lines.findIndex((line) => line.startsWith('{"seq":3') && line.includes('"data"'))
     lines[at] = lines[at]!.replace('"data"', '"dada"')
     writeFileSync(path, `${lines.join('\n')}\n`)
