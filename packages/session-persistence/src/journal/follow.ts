@@ -56,8 +56,10 @@ async function* readOn(folder: SessionFolder, followed: Followed): AsyncGenerato
     }
   } catch (error) {
     // Somebody went on elsewhere: what follows the cursor is looked for, and the cursor in any case.
-    if (at && isSessionError(error) && error.code === 'TAIL_MOVED') return { cursor, durableSeq }
-    if (!isDropped(error, { cursor, durableSeq })) throw error
+    const isLost = isDropped(error, { cursor, durableSeq })
+    if (at && (isLost || (isSessionError(error) && error.code === 'TAIL_MOVED')))
+      return { cursor, durableSeq }
+    if (!isLost || holds(error, cursor)) throw error
     const message = `${folder.id}: somebody took over, and dropped what was given out after seq ${durableSeq}`
     throw new SessionError('TAIL_MOVED', message, {
       sessionId: folder.id,
@@ -79,6 +81,11 @@ function termsOf({ cursor, at }: Followed): LogTerms {
 /** Whether a log lacks the cursor only because that was never proven to be in it. */
 function isDropped(error: unknown, { cursor, durableSeq }: Followed): boolean {
   return isSessionError(error) && error.code === 'CORRUPT' && cursor.seq > durableSeq
+}
+
+/** Whether a log is whole up to the cursor: it was looked for by its digest, and the damage comes after it. */
+function holds(error: unknown, { seq }: Tail): boolean {
+  return isSessionError(error) && (error.details.intactThrough ?? -1) >= seq
 }
 
 /** Changes whenever a log has grown, shrunk, or was replaced. */
