@@ -194,6 +194,8 @@ describe('the whole result', () => {
     })
     ctx.compaction.pin(session, { key: 'b', text: 'g'.repeat(200) })
     for (let message = 0; message < 10; message++) reply(session, 100)
+    session.append('turn/start', {}) // no call can join the last one any more
+    session.append('turn/end', { reason: 'completed' })
     const range = { from: 0, through: session.log.length - 1 }
     const plan = replaced(ctx.compaction.plan(session, { range }))
     const { facts, retained, afterMax, summaryMax, gainMax } = plan.tokens!

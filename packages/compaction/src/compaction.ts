@@ -24,6 +24,7 @@ import type { CompactionResult } from './result.ts'
 import { nothing, settled } from './settled.ts'
 import type { Runs } from './runs.ts'
 import { nameLengthMax } from './schemas.ts'
+import { refuseBadSignal } from './signal.ts'
 import type { Summarizer } from './summarizer.ts'
 import { messagesTokens } from './token-count.ts'
 
@@ -67,7 +68,7 @@ export class Compaction {
    * Replaces what the model sees of a range by the pinned facts and a summary. Appends may go on meanwhile.
    *
    * Rejects with a SessionError: `BUSY` while another one is live, `INVALID_SEQ` for a range that cuts,
-   * `PINS_TOO_LARGE`, `DISPOSED`, and whatever the session refuses an event with. A summary that cannot be had is a
+   * `INVALID_EVENT` for a signal that is none, `PINS_TOO_LARGE`, `DISPOSED`, and whatever the session refuses an event with. A summary that cannot be had is a
    * result, and recorded.
    */
   compact(session: Session, options: CompactOptions = {}): Promise<CompactionResult> {
@@ -222,6 +223,7 @@ export class Compaction {
 
   private begin(session: Session, options: CompactOptions): Promise<CompactionResult> {
     const { budget, config, own } = this
+    refuseBadSignal(options.signal)
     own.runs.refuseBusy(session)
     const plan = this.plan(session, options)
     if (plan.kind === 'nothing') return nothing(plan.reason)

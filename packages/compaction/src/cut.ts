@@ -86,7 +86,7 @@ export function cutsOf(ground: Ground, tokensOf: (message: TranscriptMessage) =>
   return found
 }
 
-/** What stands in the transcript for a range. */
+/** What stands in the transcript for a range, deeply frozen. */
 export function messagesIn(
   { spans, messages }: Ground,
   { from, through }: SeqRange,
@@ -94,5 +94,5 @@ export function messagesIn(
   const inside = new Set(
     spans.filter((span) => from <= span.seq && span.through <= through).map(({ seq }) => seq),
   )
-  return messages.filter(({ seq }) => inside.has(seq))
+  return Object.freeze(messages.filter(({ seq }) => inside.has(seq)))
 }

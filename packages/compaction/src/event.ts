@@ -18,6 +18,8 @@ export type CompactionTrigger = 'manual' | 'automatic'
  * - `SUMMARY_NOT_SMALLER`: the summary would be no smaller than what it replaces.
  * - `SUMMARY_REFUSED`: the session refused to record it, as a redaction may.
  * - `PINS_TOO_LARGE`: the facts that were pinned meanwhile do not fit the budget.
+ * - `RANGE_CHANGED`: what stood in the range cannot be replaced any more.
+ * - `START_FAILED`: something foreign threw before the summarizer was asked, the caller's signal for one.
  */
 export type CompactionErrorCode =
   | 'ABORTED'
@@ -30,6 +32,8 @@ export type CompactionErrorCode =
   | 'SUMMARY_NOT_SMALLER'
   | 'SUMMARY_REFUSED'
   | 'PINS_TOO_LARGE'
+  | 'RANGE_CHANGED'
+  | 'START_FAILED'
 
 /** Opens a compaction, before the summarizer is called. */
 export interface CompactStart {

@@ -1,5 +1,5 @@
 import type { TranscriptMessage } from '@tidemark/session-core'
-import type { PinnedFact } from './fact.ts'
+import type { CarriedFact } from './event.ts'
 import { isFacts, summaryMessage } from './rendering.ts'
 import { messagesSizeBytes, sizeBytesOf } from './size.ts'
 import { messagesTokens } from './token-count.ts'
@@ -18,7 +18,7 @@ export interface Gain {
  */
 export function gainIn(
   messages: readonly TranscriptMessage[],
-  facts: readonly PinnedFact[],
+  facts: readonly CarriedFact[],
   tokenizer: Tokenizer | undefined,
 ): Gain {
   const said = messages.filter((message) => !isFacts(message))
@@ -33,7 +33,7 @@ export function gainIn(
 }
 
 /** The texts of the facts that no pin and no block among the messages shows. */
-function addedBy(messages: readonly TranscriptMessage[], facts: readonly PinnedFact[]): string[] {
+function addedBy(messages: readonly TranscriptMessage[], facts: readonly CarriedFact[]): string[] {
   const parts = messages.filter(isFacts).flatMap((message): readonly { type: string }[] => message.parts)
   const shown = new Set(parts.map((part) => ('text' in part ? part.text : undefined)))
   return facts.filter(({ text }) => !shown.has(text)).map(({ text }) => text)

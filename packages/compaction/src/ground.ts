@@ -14,7 +14,7 @@ export interface Ground {
   readonly messages: readonly TranscriptMessage[]
   /** In the order of their seqs. */
   readonly spans: readonly Span[]
-  /** Where something live began: a call, another plugin's bracket, a message that streams. Turns and steps may be cut. */
+  /** Where something live began: a call, another plugin's bracket, a message that a call may join. Not turns and steps. */
   readonly liveSeqs: readonly number[]
   /** Events in the log. */
   readonly length: number
@@ -32,7 +32,9 @@ const passable: ReadonlySet<string> = new Set([turn.name, step.name, compaction.
 
 /** Costs what stands in the transcript and what is open, not what is in the log. */
 export function readGround(session: SessionView, { facts, bracketsOf }: GroundTerms): Ground {
-  const { entries, stream } = session.read(transcript)
+  const { entries, stream, joins } = session.read(transcript)
+  const spans = [...entries.chunks.flat(), ...entries.tail]
+  const joined = joins ? spans.at(-1) : undefined
   const held = new Set<Bracket>()
   for (const type of session.log.types.keys()) {
     for (const bracket of bracketsOf(type)) if (!passable.has(bracket.name)) held.add(bracket)
@@ -40,9 +42,9 @@ export function readGround(session: SessionView, { facts, bracketsOf }: GroundTe
   const live = [...held].flatMap((bracket) => session.open(bracket)).filter(({ status }) => status === 'live')
   return {
     messages: session.messages(),
-    spans: [...entries.chunks.flat(), ...entries.tail],
-    // Cut short, it would stand where it began.
-    liveSeqs: [...live, ...(stream ? [stream] : [])].map(({ seq }) => seq),
+    spans,
+    // A stream that is cut short stands where it began; a call that comes now stands with the message before it.
+    liveSeqs: [...live, ...(stream ? [stream] : []), ...(joined ? [joined] : [])].map(({ seq }) => seq),
     length: session.log.length,
     facts: session.read(facts).facts,
     hasEnded: hasEnded(session),

@@ -11,6 +11,7 @@ import { overBudget } from './budget.ts'
 import { carriedBy } from './carried.ts'
 import type { FactsState } from './fact.ts'
 import { hasEnded } from './ground.ts'
+import { faultOf } from './fault.ts'
 import { judgeText, type Ending, type SummaryBounds } from './judge.ts'
 import { refuseTooLarge, type FactBounds } from './pin.ts'
 import { replacing } from './replacement.ts'
@@ -75,14 +76,23 @@ export class Run {
 
   /** Records the start, then asks. Throws what the append of the start throws; then nothing has begun. */
   start(): void {
-    const { signal, timeoutMs } = this.task.ask
     // Whoever hears of the start may end it already, and then asks where it stands.
     this.startSeq = this.session.log.length
     this.session.append('compact/start', this.task.start)
     // Whoever heard of the start may have ended it already.
     if (this.ended) return
+    try {
+      this.await()
+    } catch (cause) {
+      this.end({ kind: 'failed', code: 'START_FAILED', cause })
+    }
+  }
+
+  /** The signal is foreign, and may throw. The listener goes when this run stops. */
+  private await(): void {
+    const { signal, timeoutMs } = this.task.ask
     if (signal?.aborted) return this.cancel('ABORTED')
-    signal?.addEventListener('abort', this.onAbort)
+    signal?.addEventListener('abort', this.onAbort, { signal: this.stop.signal })
     this.timer = setTimeout(() => this.end({ kind: 'failed', code: 'SUMMARY_TIMEOUT' }), timeoutMs)
     void this.ask()
   }
@@ -122,7 +132,6 @@ export class Run {
     if (this.ended) return
     this.ended = true
     clearTimeout(this.timer)
-    this.task.ask.signal?.removeEventListener('abort', this.onAbort)
     this.stop.abort()
     try {
       this.resolve(settle())
@@ -142,29 +151,34 @@ export class Run {
     }
   }
 
-  /** The facts are read, and both events recorded, with nothing in between. */
+  /** Whoever hears of the summary may append before the end: what came after it is looked at anew. */
   private apply(text: string): CompactionResult {
     const { id, range } = this.task.start
     const { facts } = this.session.read(this.task.facts)
     refuseTooLarge(facts, this.task.factBounds)
     const summary = { id, text, ...carriedBy(facts, range.from, hasEnded(this.session)) }
     this.refuseUnfit(summary)
-    this.session.append('compact/summary', summary)
-    const { seq } = this.session.append('compact/end', this.appliedEnd(id))
-    return { outcome: 'applied', id, range, seq, facts: this.verdict(this.session.messages()) }
-  }
-
-  /** Says what the transcript comes to with it, for who reads the log later. */
-  private appliedEnd(id: string): CompactEnd {
+    const kept = this.session.append('compact/summary', summary)
     const end = { id, outcome: 'applied' } as const
-    const messages = messagesAfter(this.session, { type: 'compact/end', data: end }, this.task.vocabulary)
-    const { fit } = this.task
-    const tokens = fit && messagesTokens(messages, fit.tokenizer)
-    return { ...end, facts: recorded(this.verdict(messages)), ...(tokens !== undefined && { tokens }) }
+    const after = messagesAfter(this.session, { type: 'compact/end', data: end }, this.task.vocabulary)
+    const before = this.session.messages()
+    const code = faultOf(kept.data, { before, after, range, bounds: this.task.summaryBounds })
+    if (code !== undefined) return this.recordUnapplied({ kind: 'failed', code })
+    this.refuseUnfit(kept.data) // a redaction may have made it longer
+    const told = this.told(after, kept.seq)
+    const { seq } = this.session.append('compact/end', { ...end, ...told })
+    return { outcome: 'applied', id, range, seq, facts: this.verdict(this.session.messages(), kept.seq) }
   }
 
-  private verdict(messages: readonly TranscriptMessage[]): FactsVerdict {
-    return verdictOf(this.session.read(this.task.facts).facts, messages)
+  /** What the transcript comes to, for who reads the log later. */
+  private told(after: readonly TranscriptMessage[], summarySeq: number): Pick<CompactEnd, 'facts' | 'tokens'> {
+    const { fit } = this.task
+    const tokens = fit && messagesTokens(after, fit.tokenizer)
+    return { facts: recorded(this.verdict(after, summarySeq)), ...(tokens !== undefined && { tokens }) }
+  }
+
+  private verdict(messages: readonly TranscriptMessage[], summarySeq: number): FactsVerdict {
+    return verdictOf(this.session.read(this.task.facts).facts, messages, summarySeq)
   }
 
   /** What was pinned while the summary was made may leave too little room for it. */

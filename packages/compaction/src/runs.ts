@@ -19,18 +19,25 @@ export class Runs {
   /** Ends that a session did not take when they were due. */
   private readonly left = new Map<Session, CompactEnd>()
   private readonly retrying = new Map<Session, NodeJS.Immediate>()
+  /** Sessions that were disposed while this was loaded: what is live in them stays so in their log. */
+  private readonly disposed = new WeakSet<Session>()
   private closed = false
 
   constructor(private readonly bus: Bus) {}
 
-  /** @throws SessionError `DISPOSED` once closed, `BUSY` while one is live in the session; nothing was recorded. */
+  /**
+   * @throws SessionError `DISPOSED` once closed and for a session that is over, `BUSY` while one is live in it; nothing
+   * was recorded.
+   */
   refuseBusy(session: Session): void {
     if (this.closed)
       throw new SessionError('DISPOSED', 'this compaction plugin was unloaded; nothing was begun')
+    const { id } = session
+    if (this.disposed.has(session))
+      throw new SessionError('DISPOSED', `${id}: this session is over; nothing was begun`, { sessionId: id })
     this.settleLeft(session)
     const live = session.open(compaction).find(({ status }) => status === 'live')
     if (live === undefined) return
-    const { id } = session
     throw new SessionError('BUSY', `${id}: a compaction is live since seq ${live.seq}`, {
       sessionId: id,
       seq: live.seq,
@@ -77,6 +84,7 @@ export class Runs {
 
   /** The session is over, and so is its compaction. */
   drop(session: Session): void {
+    this.disposed.add(session)
     this.running.get(session)?.drop()
     this.forget(session)
   }

@@ -29,6 +29,8 @@ const codes = [
   'SUMMARY_NOT_SMALLER',
   'SUMMARY_REFUSED',
   'PINS_TOO_LARGE',
+  'RANGE_CHANGED',
+  'START_FAILED',
 ] as const satisfies readonly CompactionErrorCode[]
 
 const carriedFact = z

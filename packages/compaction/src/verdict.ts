@@ -25,20 +25,28 @@ export interface RecordedVerdict {
   readonly missingKeys: readonly string[]
 }
 
-/** Looks at the transcript alone: what a summary says that it carries is no proof. */
+/**
+ * Looks at the transcript alone: what a summary says that it carries is no proof. A fact that came after the summary
+ * is in no block yet; the message that made it one has to stand there.
+ */
 export function verdictOf(
   facts: readonly PinnedFact[],
   messages: readonly TranscriptMessage[],
+  summarySeq = Infinity,
 ): FactsVerdict {
   const shown = new Set<string>()
+  const seqs = new Set<number>()
   for (const message of messages) {
     if (message.role !== 'user') continue
+    seqs.add(message.seq)
     for (const part of message.parts) {
       if (part.type === 'text' && part.author === 'system') shown.add(part.text)
     }
   }
-  const keysOf = (isShown: boolean): readonly string[] =>
-    Object.freeze(facts.filter(({ text }) => shown.has(text) === isShown).map(({ key }) => key))
+  const isShown = ({ text, seq }: PinnedFact): boolean =>
+    shown.has(text) || (seq > summarySeq && seqs.has(seq))
+  const keysOf = (wanted: boolean): readonly string[] =>
+    Object.freeze(facts.filter((fact) => isShown(fact) === wanted).map(({ key }) => key))
   return Object.freeze({ present: keysOf(true), missing: keysOf(false) })
 }
 
