@@ -75,16 +75,19 @@ describe('a labelled line', () => {
     ['with a space in it', 'FACT[a b]: x', 'a b'],
     ['of 128 characters', `FACT[${key128}]: x`, key128],
     ['before the colon, whatever follows it', 'FACT[a]: [b] x', 'a'],
+    ['with a zero-width non-joiner in it', 'FACT[قانون\u200cها]: x', 'قانون\u200cها'],
+    ['with a joined emoji in it', 'FACT: [👩\u200d💻] x', '👩\u200d💻'],
+    ['with brackets in it', 'FACT[a[b]]: x', 'a[b]'],
+    ['with brackets in it, after the label', 'FACT: [a[b]] x', 'a[b]'],
+    ['in full-width brackets', 'FACT［a］：x', 'a'],
+    ['in full-width brackets after the label', 'FACT：［a］x', 'a'],
   ])('has a key %s', (_, text, key) => {
     expect(linesIn(text)).toEqual([{ kind: 'fact', text, key }])
   })
 
   it.each([
-    ['when it is empty', 'FACT[]: x'],
     ['when it is empty and after the label', 'FACT: [] x'],
-    ['when it is too long', `FACT[${key128}k]: x`],
-    ['when it is too long and after the label', `FACT: [${key128}k] x`],
-    ['when it could end its line', 'FACT[a\u2028b]: x'],
+    ['when it is blank and after the label', 'FACT: [ ] x'],
     ['when it is not closed', 'FACT: [a x'],
     ['when it is the words of a link', 'FACT: [a](https://example.org) x'],
     ['when it is the words of a link by name', 'FACT: [a][b] x'],
@@ -93,16 +96,42 @@ describe('a labelled line', () => {
     expect(linesIn(text)).toEqual([{ kind: 'fact', text }])
   })
 
-  it('with a space before its key, or words after it, is none', () => {
-    expect(linesIn('FACT [a]: x\nFACT[a] b: x\nFACT[a b: x')).toEqual([])
+  it.each([
+    ['is empty', 'FACT[]: x'],
+    ['is blank', 'FACT[ ]: x'],
+    ['is made of joiners', 'FACT[\u200d\u200c]: x'],
+    ['is of 129 characters', `FACT[${key128}k]: x`],
+    ['is of 129 characters and after the label', `FACT: [${key128}k] x`],
+    ['could end its line', 'FACT[a\u2028b]: x'],
+    ['holds a right-to-left mark', 'FACT[a\u200f]: x'],
+    ['holds a control', 'FACT: [a\u0007] x'],
+  ])('whose key %s has none, and says so', (_, text) => {
+    expect(linesIn(text)).toEqual([{ kind: 'fact', text, hasUnfitKey: true }])
   })
 
-  it.each(['FACT:', 'FACT: \t', '- FACT:\r', 'FACT[a]:', 'FACT: [a]', 'FACT：\u3000', 'x\nFACT:\ny'])(
-    'with nothing to say is a problem: %j',
+  it.each(['FACT[a] b: x', 'FACT[a b: x', 'FACT［a: x', 'FACT[a] : x'])(
+    'whose brackets are not followed by the colon is a problem: %j',
     (text) => {
-      expect(linesIn(text)).toMatchObject([{ kind: 'problem', reason: 'empty' }])
+      expect(linesIn(text)).toEqual([{ kind: 'problem', text, reason: 'unfit-key' }])
     },
   )
+
+  it('with a space before its key, or no colon at all, is none', () => {
+    expect(linesIn('FACT [a]: x\nFACT[0] is the first')).toEqual([])
+  })
+
+  it.each([
+    'FACT:',
+    'FACT: \t',
+    '- FACT:\r',
+    'FACT[a]:',
+    'FACT: [a]',
+    'FACT：\u3000',
+    'FACT: \u200b\u2060',
+    'x\nFACT:\ny',
+  ])('with nothing to say is a problem: %j', (text) => {
+    expect(linesIn(text)).toMatchObject([{ kind: 'problem', reason: 'empty' }])
+  })
 
   it('with half a surrogate pair is a problem, and a whole pair is none', () => {
     expect(linesIn('FACT: \ud83c')).toMatchObject([{ kind: 'problem', reason: 'malformed' }])
@@ -118,10 +147,6 @@ describe('code that is fenced', () => {
     ['words and backticks after tildes', '~~~ a `b`\nFACT: x\n~~~'],
     ['a longer fence', '`````\n```\nFACT: x\n`````'],
     ['a fence of the other kind in it', '```\n~~~\nFACT: x\n```'],
-    ['no end', '```\nFACT: x\nFACT: y'],
-    ['an end with words behind it', '```\nFACT: x\n``` no\nFACT: y'],
-    ['an end that is too short', '````\nFACT: x\n```\nFACT: y'],
-    ['an end that is indented as code', '```\nFACT: x\n    ```\nFACT: y'],
     ['CRLF', '```\r\nFACT: x\r\n```\r\n'],
     ['three spaces before it', '   ```\nFACT: x\n   ```'],
     ['a list item around it', '- ```\n  FACT: x\n  ```'],
@@ -132,6 +157,37 @@ describe('code that is fenced', () => {
   })
 
   it.each([
+    ['its end in a list item, up to three columns further in', '- run\n  ```\n  FACT: x\n     ```\nwords'],
+    ['a nested list item around it', '- a\n  - ```\n    FACT: x\n    ```\nwords'],
+    ['a list item around it that goes on after a blank line', '- a\n\n  ~~~\n  FACT: x\n  ~~~'],
+    ['a list item around it whose paragraph was lazy', '- a\nlazy\n  ```\n  FACT: x\n  ```'],
+    ['a marker that is alone on its line', '-\n  ```\n  FACT: x\n  ```'],
+  ])('with %s pins nothing', (_, text) => {
+    expect(linesIn(text)).toEqual([])
+  })
+
+  it.each([
+    ['no end', '```\nFACT: x\nFACT: y'],
+    ['an end with words behind it', '```\nFACT: x\n``` no\nFACT: y'],
+    ['an end that is too short', '````\nFACT: x\n```\nFACT: y'],
+    ['an end that is indented as code', '```\nFACT: x\n    ```\nFACT: y'],
+    ['the end of its list item', '- ```\n  FACT: x\n  FACT: y\nwords'],
+    ['the end of its list item by another fence', '- ```\n  FACT: x\n  FACT: y\n```\nFACT: z\n```'],
+    ['an end that is four columns further in than its item', '- ```\n  FACT: x\n      ```\n  FACT: y'],
+  ])('that has %s pins nothing, and each labelled line in it is a problem', (_, text) => {
+    const found = linesIn(text)
+    expect(found.length).toBe(text.split('FACT: ').length - 1 - (text.includes('FACT: z') ? 1 : 0))
+    for (const line of found) expect(line).toMatchObject({ kind: 'problem', reason: 'unclosed-code' })
+  })
+
+  it.each([
+    ['its end in a numbered item, one column further in', '1. run:\n   ```\n   make\n    ```\n\nFACT: x'],
+    ['its end in an item, three columns further in', '- run\n  ```\n  make\n     ```\nFACT: x'],
+    ['its end in an item that is marked with a tab', '-\trun\n\n    ```\n    make\n    ```\nFACT: x'],
+    ['the end of its item without an end of its own', '- ```\n  make\n\nFACT: x'],
+    ['the next item', '- ```\n  make\n- FACT: x'],
+    ['a thematic break, which is no item', '* * *\n  ```\n  make\n```\nFACT: x'],
+    ['a year that begins a line, which is no item', 'since\n2019. ```\nFACT: x'],
     ['its end', '```\ncode\n```\nFACT: x'],
     ['a longer end', '```\ncode\n`````\nFACT: x'],
     ['an end with blanks behind it', '```\ncode\n``` \t\nFACT: x'],
@@ -217,7 +273,7 @@ describe('any text', () => {
         const row = character.repeat(length + 2)
         const inner = text.replaceAll(row, '')
         const fenced = `${row}\n${inner}\n${isClosed ? row : ''}\n`
-        expect(linesIn(fenced)).toEqual([])
+        for (const line of linesIn(fenced)) expect([isClosed, line.kind]).toEqual([false, 'problem'])
         if (isClosed) expect(textsIn(`${fenced}FACT: after`)).toEqual(['FACT: after'])
       }),
     )

@@ -87,6 +87,42 @@ describe('a line that a person labelled', () => {
     expect(systemTexts(session)).toEqual([])
   })
 
+  it('is superseded and ended by its key also where that holds a joiner', async () => {
+    const ctx = await startHost()
+    const session = sessionOf(ctx, 10)
+    const key = 'قانون\u200cها'
+    write(session, `CONSTRAINT[${key}]: push on Monday only`)
+    write(session, `CONSTRAINT[${key}]: never push`)
+    await ctx.compaction.compact(session)
+    expect(systemTexts(session).slice(1)).toEqual([`CONSTRAINT[${key}]: never push`])
+    expect(ctx.compaction.pin(session, { key, text: 'never' })).toMatchObject({ key })
+    expect(ctx.compaction.unpin(session, key)).toBe(true)
+    for (const unfit of ['\u200d', 'a\u200f']) {
+      expect(await codeOf(() => ctx.compaction.pin(session, { key: unfit, text: 'x' }))).toBe('INVALID_EVENT')
+    }
+  })
+
+  it('whose key cannot be one is in force under a key made of it, and reported', async () => {
+    const ctx = await startHost()
+    const session = sessionOf(ctx, 10)
+    const line = 'CONSTRAINT[a\u200f]: never push'
+    const seq = write(session, line)
+    expect(ctx.compaction.facts(session)).toMatchObject([{ key: keyOf(line), text: line }])
+    expect(ctx.compaction.problems(session)).toEqual([{ seq, line, reason: 'unfit-key' }])
+    await ctx.compaction.compact(session)
+    expect(systemTexts(session).slice(1)).toEqual([line])
+  })
+
+  it('in a fence that nothing closes is not in force, and reported', async () => {
+    const ctx = await startHost()
+    const session = sessionOf(ctx, 1)
+    const seq = write(session, '```\nmake\n``` done\nCRITICAL: never push')
+    expect(ctx.compaction.facts(session)).toEqual([])
+    expect(ctx.compaction.problems(session)).toEqual([
+      { seq, line: 'CRITICAL: never push', reason: 'unclosed-code' },
+    ])
+  })
+
   it('is superseded by the next line of its key, and by a pin of it, and supersedes one', async () => {
     const ctx = await startHost()
     const session = ctx.sessions.create()
@@ -270,7 +306,7 @@ describe('the labels', () => {
 
   it('in another order, or named twice, are the same ones', () => {
     expect(factsWith(['FACT:', 'CRITICAL:', 'CONSTRAINT:', 'FACT:'])).toBe(facts)
-    expect(facts).toMatchObject({ name: 'facts', version: 3 })
+    expect(facts).toMatchObject({ name: 'facts', version: 4 })
     expect(factsWith(['a:', 'b:'])).toBe(factsWith(['b:', 'a:']))
     expect(factsWith(['a:']).name).not.toBe(factsWith(['b:']).name)
     expect(factsWith([]).name).not.toBe(facts.name)

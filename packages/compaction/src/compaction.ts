@@ -138,7 +138,7 @@ export class Compaction {
     return session.read(this.own.facts).facts
   }
 
-  /** What was meant as a fact and is not in force, oldest first; the newest 32. */
+  /** What was meant as a fact and is not in force, or not as it was meant, oldest first; the newest 32. */
   problems(session: SessionView): readonly FactProblem[] {
     return session.read(this.own.facts).problems
   }

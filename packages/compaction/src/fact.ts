@@ -12,12 +12,17 @@ export interface PinnedFact extends FactPinned {
 }
 
 /**
- * Why what was meant as a fact is not in force.
+ * Why what was meant as a fact is not in force, or not as it was meant.
  *
- * - `empty`: a label with nothing after it; `malformed`: half a surrogate pair, which nobody could show as it is.
+ * - `unfit-key`: what stands in brackets cannot be a key, since it is blank, too long, or holds what is not seen, other
+ *   than joiners. The line is in force under a key made of it, and takes the place of none; where no colon follows
+ *   the brackets, it is not in force.
+ * - `unclosed-code`: it stands in a fence that nothing closed, so it may be code or not; it is not in force.
+ * - `empty`: a label with nothing to be seen after it; `malformed`: half a surrogate pair, which nobody could show as it is.
  * - `too-many`, `too-large`: more than the projection holds.
  */
-export type FactProblemReason = 'empty' | 'malformed' | 'too-many' | 'too-large'
+export type FactProblemReason =
+  'unfit-key' | 'unclosed-code' | 'empty' | 'malformed' | 'too-many' | 'too-large'
 
 export interface FactProblem {
   readonly seq: number
@@ -35,7 +40,7 @@ export interface FactsState {
   readonly problems: readonly FactProblem[]
 }
 
-const version = 3
+const version = 4
 const defaultName = 'facts'
 const byName = new Map<string, Projection<FactsState>>()
 
@@ -93,6 +98,7 @@ function foldMessage(
       edit ??= new FactsEdit(state)
       if (line.kind === 'problem') edit.report({ seq, line: line.text, reason: line.reason })
       else edit.add(labelled(line, seq))
+      if (line.kind === 'fact' && line.hasUnfitKey) edit.report({ seq, line: line.text, reason: 'unfit-key' })
     }
   }
   return edit?.state ?? state

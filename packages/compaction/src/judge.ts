@@ -1,6 +1,7 @@
 import type { CompactionErrorCode } from './event.ts'
 import { sizeBytesOf } from './size.ts'
 import { tokensOf, type Tokenizer } from './tokenizer.ts'
+import { isVisible } from './visible.ts'
 
 /** How the asking ended. */
 export type Ending =
@@ -22,7 +23,7 @@ export interface SummaryBounds {
 export function judgeText(text: unknown, bounds: SummaryBounds): Ending {
   const { sizeBytesMax, gainSizeBytesMax, tokens } = bounds
   if (typeof text !== 'string') return { kind: 'failed', code: 'SUMMARY_INVALID' }
-  if (text.trim() === '') return { kind: 'failed', code: 'SUMMARY_EMPTY' }
+  if (!isVisible(text)) return { kind: 'failed', code: 'SUMMARY_EMPTY' }
   const sizeBytes = sizeBytesOf(text)
   if (sizeBytes > sizeBytesMax) return { kind: 'failed', code: 'SUMMARY_TOO_LARGE' }
   const count = tokens ? tokensOf(text, tokens.tokenizer) : 0

@@ -1,37 +1,45 @@
-import { closes, fenceOpenedBy, type Fence } from './fence.ts'
-import { isFactKey } from './schemas.ts'
+import type { FactProblemReason } from './fact.ts'
+import { Fences } from './fence.ts'
+import { colons, keyAfterColon, keyBeforeColon, type KeyRead } from './label-key.ts'
+import { isVisible } from './visible.ts'
 
 /** What a person writes at the beginning of a line to pin it, unless the host says otherwise. */
 export const labelsDefault: readonly string[] = ['CRITICAL:', 'CONSTRAINT:', 'FACT:']
 
 /** A line that begins with a label: exactly what stands there, from the label on. */
 export type LabelledLine =
-  | { readonly kind: 'fact'; readonly text: string; readonly key?: string }
-  /** `malformed`: half a surrogate pair, which nobody could show as it is. */
-  | { readonly kind: 'problem'; readonly text: string; readonly reason: 'empty' | 'malformed' }
+  | {
+      readonly kind: 'fact'
+      readonly text: string
+      readonly key?: string
+      /** It names a key that cannot be one, and so it has none. */
+      readonly hasUnfitKey?: true
+    }
+  | { readonly kind: 'problem'; readonly text: string; readonly reason: LineProblemReason }
+
+type LineProblemReason = Exclude<FactProblemReason, 'too-many' | 'too-large'>
 
 // Up to three spaces, then at most one list marker; four spaces or a tab make a line code.
 const beginning = /^ {0,3}(?:(?:[-*+]|\d{1,9}[.)]) {1,4})?/
-const colons: readonly (string | undefined)[] = [':', '：']
 
 /**
  * The labelled lines of one text, in their order. A label covers its own line and nothing after it. Lines end at LF
- * and CRLF only. What is quoted, fenced or indented as code is somebody else's text, whoever sent it. Pure; linear in
- * the text.
+ * and CRLF only. What is marked as quoted on its line, fenced or indented as code is somebody else's text, whoever sent
+ * it; but in a fence that nothing closes it may be the person's own. Pure; linear in the text.
  */
 export function labelledLines(text: string, labels: readonly string[]): readonly LabelledLine[] {
   const known = labels.map(labelOf).sort((one, other) => other.name.length - one.name.length)
   if (!known.some(({ name }) => text.includes(name))) return []
   const found: LabelledLine[] = []
-  let fence: Fence | undefined
+  const fences = new Fences()
+  // Where the last fence began, among what was found.
+  let fencedFrom = 0
   for (const line of linesOf(text)) {
-    if (fence !== undefined) {
-      if (closes(fence, line)) fence = undefined
-      continue
-    }
-    fence = fenceOpenedBy(line)
-    const labelled = fence === undefined ? read(line, known) : undefined
-    if (labelled) found.push(labelled)
+    const { isCode, ends } = fences.take(line)
+    if (ends === 'closed') found.length = fencedFrom
+    const labelled = read(line, known)
+    if (labelled) found.push(isCode ? unclosed(labelled) : labelled)
+    if (!isCode || ends !== undefined) fencedFrom = found.length
   }
   return found
 }
@@ -63,7 +71,8 @@ function read(line: string, labels: readonly Label[]): LabelledLine | undefined 
   for (const label of labels) {
     if (!line.startsWith(label.name, begins)) continue
     const text = line.slice(begins, endOf(line))
-    const split = label.hasColon ? splitAtColon(text, label.name.length) : splitAfter(text, label.name.length)
+    const { length } = label.name
+    const split = label.hasColon ? splitAtColon(text, length) : keyAfterColon(text.slice(length))
     if (split !== undefined) return judged(text, split)
   }
   return undefined
@@ -76,33 +85,20 @@ function endOf(line: string): number {
   return end
 }
 
-interface Split {
-  readonly key?: string
-  /** What the label says something of. */
-  readonly said: string
-}
-
 /** `LABEL: said`, `LABEL[key]: said` or `LABEL: [key] said`. */
-function splitAtColon(text: string, nameLength: number): Split | undefined {
-  if (colons.includes(text[nameLength])) return splitAfter(text, nameLength + 1)
-  const close = text[nameLength] === '[' ? text.indexOf(']', nameLength) : -1
-  if (close === -1 || !colons.includes(text[close + 1])) return undefined
-  const key = text.slice(nameLength + 1, close)
-  return { said: text.slice(close + 2), ...(isFactKey(key) && { key }) }
+function splitAtColon(text: string, nameLength: number): KeyRead | 'unfit' | undefined {
+  if (colons.includes(text[nameLength])) return keyAfterColon(text.slice(nameLength + 1))
+  return keyBeforeColon(text, nameLength)
 }
 
-function splitAfter(text: string, from: number): Split {
-  const said = text.slice(from)
-  const open = said.length - said.trimStart().length
-  const close = said[open] === '[' ? said.indexOf(']', open) : -1
-  const key = said.slice(open + 1, close)
-  // `[words](address)` and `[words][name]` are links, and two links of the same words are two facts.
-  const isLink = said[close + 1] === '(' || said[close + 1] === '['
-  return close === -1 || isLink || !isFactKey(key) ? { said } : { key, said: said.slice(close + 1) }
-}
-
-function judged(text: string, { key, said }: Split): LabelledLine {
+function judged(text: string, split: KeyRead | 'unfit'): LabelledLine {
   if (!text.isWellFormed()) return { kind: 'problem', text, reason: 'malformed' }
-  if (said.trim() === '') return { kind: 'problem', text, reason: 'empty' }
-  return { kind: 'fact', text, ...(key !== undefined && { key }) }
+  if (split === 'unfit') return { kind: 'problem', text, reason: 'unfit-key' }
+  const { key, isUnfit, said } = split
+  if (!isVisible(said)) return { kind: 'problem', text, reason: 'empty' }
+  return { kind: 'fact', text, ...(key !== undefined && { key }), ...(isUnfit && { hasUnfitKey: true }) }
+}
+
+function unclosed({ text }: LabelledLine): LabelledLine {
+  return { kind: 'problem', text, reason: 'unclosed-code' }
 }

@@ -171,7 +171,10 @@ export class Run {
   }
 
   /** What the transcript comes to, for who reads the log later. */
-  private told(after: readonly TranscriptMessage[], summarySeq: number): Pick<CompactEnd, 'facts' | 'tokens'> {
+  private told(
+    after: readonly TranscriptMessage[],
+    summarySeq: number,
+  ): Pick<CompactEnd, 'facts' | 'tokens'> {
     const { fit } = this.task
     const tokens = fit && messagesTokens(after, fit.tokenizer)
     return { facts: recorded(this.verdict(after, summarySeq)), ...(tokens !== undefined && { tokens }) }

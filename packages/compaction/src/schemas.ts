@@ -9,8 +9,9 @@ export const nameLengthMax = 200
 const seq = z.int().min(0)
 const id = z.string().min(1).max(nameLengthMax)
 const by = z.string().min(1).max(nameLengthMax)
-// A key stands in a line of the transcript, so it must not be able to end that line.
-const key = z.string().regex(new RegExp(`^[^\\p{C}\\p{Zl}\\p{Zp}]{1,${keyLengthMax}}$`, 'u'))
+// A key stands in a line of the transcript, so it must not be able to end that line. Joiners belong to words and emoji.
+const keyCharacter = '(?:[^\\p{C}\\p{Zl}\\p{Zp}]|[\\u200c\\u200d])'
+const key = z.string().regex(new RegExp(`^(?![\\u200c\\u200d]*$)${keyCharacter}{1,${keyLengthMax}}$`, 'u'))
 // Blank text would not be rendered, and half a surrogate pair would be rendered as something else.
 const text = z.string().refine((value) => value.trim() !== '' && value.isWellFormed())
 
