@@ -41,6 +41,7 @@ const failing: [what: string, code: string, summarizer: Summarizer][] = [
   ],
   ['gives an empty text', 'SUMMARY_EMPTY', saying('')],
   ['gives blank text', 'SUMMARY_EMPTY', saying(' \n\u2003\t')],
+  ['gives invisible text', 'SUMMARY_EMPTY', saying('\u200b\u2060\u00ad\u202e\u3164\u2800\ufe0f')],
   ['gives a number', 'SUMMARY_INVALID', saying(7)],
   ['gives an object', 'SUMMARY_INVALID', saying({ toString: () => 'x' })],
   ['gives nothing', 'SUMMARY_INVALID', doing(() => undefined)],

@@ -223,6 +223,7 @@ describe('labels of a host', () => {
     const good = [['x'.repeat(64)], ['规则：'], Array.from({ length: 32 }, (_, index) => `L${index}:`)]
     for (const labels of good) expect(Config.safeParse({ labels }).success).toBe(true)
     const bad = [[''], [' x:'], ['> x:'], ['a\nb:'], ['x'.repeat(65)], Array(33).fill('x:'), 'x:']
+    for (const label of ['- RULE:', '* RULE:', '1) RULE:', '~~~RULE:', '```RULE:']) bad.push([label])
     for (const labels of bad) expect(Config.safeParse({ labels }).success).toBe(false)
   })
 })

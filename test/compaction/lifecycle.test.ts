@@ -52,6 +52,7 @@ describe('the life of a compaction', () => {
     const running = ctx.compaction.compact(session, { summarizer })
     const [request] = requests
     expect(request?.messages).toEqual(shown)
+    expect(() => (request!.messages as unknown[]).pop()).toThrow(TypeError)
     expect(() => Object.assign(request!.messages[0]!, { role: 'system' })).toThrow(TypeError)
     expect(() => (request!.messages[0]!.parts as unknown[]).push(1)).toThrow(TypeError)
     expect(() => Object.assign(request!.messages[0]!.parts[0]!, { text: 'x' })).toThrow(TypeError)

@@ -109,6 +109,7 @@ describe('an answer', () => {
     ['stopped by a filter', 'INVALID_PAYLOAD', 'filtered', [...text('half a'), finish('content-filter')]],
     ['nothing', 'INVALID_PAYLOAD', 'empty', [finish()]],
     ['blank', 'INVALID_PAYLOAD', 'empty', [...text(' \n\u2003', '\r\n'), finish()]],
+    ['invisible', 'INVALID_PAYLOAD', 'empty', [...text('\u200b\u2060\n', '\u3164\ufe0f\u00ad'), finish()]],
     ['ended for no known reason', 'INVALID_PAYLOAD', 'broken-off', [...text('half a'), finish('other')]],
     ['ended by an error', 'INVALID_PAYLOAD', 'broken-off', [...text('half a'), finish('error')]],
     ['never finished', 'INVALID_PAYLOAD', 'broken-off', text('half a')],

@@ -1,14 +1,21 @@
 import { z } from 'zod'
 import { extractive } from './extractive/extractive.ts'
 import { factCountHardMax, factsSizeBytesHardMax } from './facts-edit.ts'
-import { labelsDefault } from './label.ts'
+import { labelledLines, labelsDefault } from './label.ts'
 import { o200k } from './o200k.ts'
 import { resultSizeBytesMin } from './prune.ts'
 import { isSummarizer, type Summarizer } from './summarizer.ts'
 import { isTokenizer, type Tokenizer } from './tokenizer.ts'
 
-// It begins a line, so it must not be able to end one, or be taken for a quotation.
-const label = z.string().regex(/^[^\s>][^\r\n]{0,63}$/)
+// It begins a line, so it must not be able to end one, or be taken for a quotation, a list marker or a fence.
+const label = z
+  .string()
+  .regex(/^[^\s>][^\r\n]{0,63}$/)
+  .refine(isReadable, 'a label must be what a line begins with: no list marker, and no fence of code')
+
+function isReadable(label: string): boolean {
+  return labelledLines(`${label} text`, [label]).some(({ kind }) => kind === 'fact')
+}
 
 export const Config = z
   .strictObject({

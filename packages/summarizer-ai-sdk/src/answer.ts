@@ -85,6 +85,9 @@ function withoutBlankEnds(text: string): string {
   return last < lines.length - 1 && kept.endsWith('\r') ? kept.slice(0, -1) : kept
 }
 
+/** Not blanks, controls, or zero-width and other format characters. */
+const visible = /[^\s\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u
+
 function isFilled(line: string): boolean {
-  return line.trim() !== ''
+  return visible.test(line)
 }

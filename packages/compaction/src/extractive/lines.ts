@@ -16,6 +16,11 @@ export function lastLines(text: string, count: number): string[] {
   return linesOf(text).slice(-count).map(shortened)
 }
 
+/** As one line, since an extract is read back line by line: what is foreign must not begin one. */
+export function oneLine(text: string): string {
+  return shortened(linesOf(text).join(' '))
+}
+
 /** What looks like a path or a file name, in the order of the text. */
 export function fileNames(text: string): string[] {
   const names: string[] = []

@@ -6,7 +6,7 @@ import type {
 } from '@tidemark/session-core'
 import { findSummary } from '../rendering.ts'
 import { emptyExtract, type Extract } from './extract.ts'
-import { fileNames, firstLines, lastLines } from './lines.ts'
+import { fileNames, firstLines, lastLines, oneLine } from './lines.ts'
 import { parse } from './wording.ts'
 
 const firstLineCount = 8
@@ -39,7 +39,7 @@ function addAssistant(extract: Extract, message: AssistantTranscriptMessage): vo
   addAll(extract.files, fileNames(text))
   for (const part of message.parts) {
     if (part.type !== 'tool-call') continue
-    extract.tools.push(part.name)
+    addAll(extract.tools, [oneLine(part.name)].filter((name) => name !== ''))
     addAll(extract.files, fileNames(JSON.stringify(part.arguments)))
   }
 }
