@@ -39,7 +39,10 @@ function addAssistant(extract: Extract, message: AssistantTranscriptMessage): vo
   addAll(extract.files, fileNames(text))
   for (const part of message.parts) {
     if (part.type !== 'tool-call') continue
-    addAll(extract.tools, [oneLine(part.name)].filter((name) => name !== ''))
+    addAll(
+      extract.tools,
+      [oneLine(part.name)].filter((name) => name !== ''),
+    )
     addAll(extract.files, fileNames(JSON.stringify(part.arguments)))
   }
 }
