@@ -165,6 +165,24 @@ describe('a range of the caller', () => {
     expect(seen(session)).toBe(cold(ctx, session))
   })
 
+  it('may lie after the opening of a live bracket of another plugin, and never holds it', async () => {
+    const ctx = await startHost()
+    ctx.sessions.define(tasks)
+    const session = sessionOf(ctx, 4)
+    const start = session.append('task/start', {})
+    for (let turn = 0; turn < 4; turn++) say(session, 'inside')
+    const through = session.log.length - 1
+    const holding = { from: 0, through }
+    await expect(ctx.compaction.compact(session, { range: holding })).rejects.toMatchObject({
+      code: 'INVALID_SEQ',
+      details: { seq: start.seq - 1 },
+    })
+    const range = { from: start.seq + 1, through }
+    expect(await ctx.compaction.compact(session, { range })).toMatchObject({ outcome: 'applied', range })
+    session.append('task/end', {})
+    expect(seen(session)).toBe(cold(ctx, session))
+  })
+
   it('that reaches over a live call is refused; there is no place above it', async () => {
     const ctx = await startHost()
     const session = sessionOf(ctx, 4)
