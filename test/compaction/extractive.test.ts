@@ -134,11 +134,15 @@ describe('the extract', () => {
     )
   })
 
-  it('is fast on one line of 300,000 characters, and on 30,000 messages', async () => {
-    const started = performance.now()
-    for (const piece of ['a', 'a/', '/', '.', 'a.', '- ', '日', '\n', '~/'])
-      await extract([user(piece.repeat(300_000))])
-    await extract(Array.from({ length: 30_000 }, (_, index) => user(`look at src/f${index}.ts`)))
-    expect(performance.now() - started).toBeLessThan(5_000)
-  })
+  // What is quadratic in the length takes minutes here; what is not, seconds.
+  it(
+    'takes a time that grows with the length alone, of one line and of many messages',
+    { timeout: 60_000 },
+    async () => {
+      for (const piece of ['a', 'a/', '/', '.', 'a.', '- ', '日', '\n', '~/'])
+        expect(await extract([user(piece.repeat(1_000_000))])).toBeTypeOf('string')
+      const messages = Array.from({ length: 100_000 }, (_, index) => user(`look at src/f${index}.ts`))
+      expect(await extract(messages)).toContain('src/f')
+    },
+  )
 })

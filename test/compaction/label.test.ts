@@ -280,8 +280,9 @@ describe('any text', () => {
     )
   })
 
-  it('is read in a time that grows with its length alone', () => {
-    const length = 200_000
+  // What is quadratic in the length takes minutes here; what is not, a second.
+  it('is read in a time that grows with its length alone', { timeout: 60_000 }, () => {
+    const length = 1_600_000
     const hostile = [
       `FACT: ${' '.repeat(length)}x`,
       `FACT: x${' '.repeat(length)}`,
@@ -292,14 +293,6 @@ describe('any text', () => {
       '\n'.repeat(length),
       'FACT:\r\n'.repeat(length / 4),
     ]
-    for (const text of hostile) {
-      const pair = [text, text.repeat(8)].map((each) => {
-        const cpu = process.cpuUsage()
-        linesIn(`FACT: first\n${each}`)
-        return process.cpuUsage(cpu).user
-      })
-      // Eight times the text costs sixty-four times as much where it is quadratic.
-      expect(pair[1]!).toBeLessThan(40 * Math.max(pair[0]!, 5_000))
-    }
+    for (const text of hostile) expect(textsIn(`FACT: first\n${text}`)[0]).toBe('FACT: first')
   })
 })

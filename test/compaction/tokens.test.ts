@@ -94,18 +94,10 @@ describe('the tokens of o200k', () => {
     }
   })
 
-  it('cost a time that grows with the length alone, on text without a word', () => {
-    const cost = (text: string): number => {
-      const before = process.cpuUsage()
-      o200k.count(text)
-      return process.cpuUsage(before).user
-    }
-    cost('it is loaded')
-    for (const unit of ['a', ' ', '\n', '=', '中', '🌊', '\ud800', '\u0301', 'aA', '\t\u3000']) {
-      const one = cost(unit.repeat(20_000))
-      // Eight times the text costs sixty-four times as much where it is quadratic.
-      expect(cost(unit.repeat(160_000))).toBeLessThan(40 * Math.max(one, 10_000))
-    }
+  // What is quadratic in the length takes minutes here; what is not, seconds.
+  it('cost a time that grows with the length alone, on text without a word', { timeout: 60_000 }, () => {
+    for (const unit of ['a', ' ', '\n', '=', '中', '🌊', '\ud800', '\u0301', 'aA', '\t\u3000'])
+      expect(o200k.count(unit.repeat(500_000))).toBeGreaterThan(1_000)
   })
 })
 
