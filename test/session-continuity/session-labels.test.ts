@@ -96,7 +96,9 @@ async function place(weakened: Partial<Rules> = {}): Promise<Place> {
   await ctx.sessions.dispose(stored!)
   const as = await secret.reset({ reason: 'the next job' })
   expect(as.sensitivity).toBe('public')
-  return { ctx, as, source: source!, stored: 'stored', guard }
+  // The reset ended it.
+  const resumed = await ctx.sessionPersistence.resume(source!.id, { as })
+  return { ctx, as, source: resumed, stored: 'stored', guard }
 }
 
 /** Ways to make a session, by the public method that is on the way. Each is cut before the label was raised. */

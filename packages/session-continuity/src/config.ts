@@ -44,6 +44,8 @@ export const Config = z
     sessionHeader: functionOf<SessionHeaderFunction>('sessionHeader').optional(),
     /** How long an authenticator, and how long `grants`, may take. */
     answerMsMax: z.int().min(1).max(60_000).default(5_000),
+    /** How long a handle's end, and a raise, wait for a session to be written. */
+    flushMsMax: z.int().min(1).max(60_000).default(10_000),
     /** How far ahead of this clock a credential may have been made. */
     clockToleranceMs: z.int().min(0).max(600_000).default(5_000),
     /** Handles that are open at a time. */

@@ -29,6 +29,7 @@ export interface AcknowledgeRequest extends Asking {
 export class Continuity {
   private readonly entrance: Entrance
   private readonly recovery: Recovery
+  private ends: Promise<PromiseSettledResult<void>[]> | undefined
 
   constructor(
     protected readonly ctx: Host | undefined,
@@ -115,10 +116,16 @@ export class Continuity {
     return this.terms.handles.find(value)
   }
 
-  /** Closes what is open; from then on nothing is opened. */
+  /** Closes what is open, each after its sessions; from then on nothing is opened. What fails, `close` tells. */
+  async closeHandles(): Promise<void> {
+    this.ends ??= Promise.allSettled(this.terms.handles.close().map((handle) => handle.close()))
+    await this.ends
+  }
+
+  /** Closes all that is left. */
   async close(): Promise<void> {
-    const handles = this.terms.handles.close()
-    const ends = await Promise.allSettled(handles.map((handle) => handle.close()))
+    await this.closeHandles()
+    const ends = (await this.ends) ?? []
     await this.terms.refusals.close()
     await this.terms.closeStore()
     const failed = ends.find((end) => end.status === 'rejected')

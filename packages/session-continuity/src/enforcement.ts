@@ -6,10 +6,12 @@ import { reasonOf, type ContinuityReason } from './refusal.ts'
 import type { Refusals } from './refusals.ts'
 import type { Rules } from './rules.ts'
 import type { BoundHeader } from './session-header.ts'
+import type { SessionOpenings } from './session-openings.ts'
 
 export interface EnforcementParts {
   readonly continuity: Continuity
   readonly refusals: Refusals
+  readonly openings: SessionOpenings
   readonly rules: Rules
   readonly headerOf: SessionHeaderFunction
   readonly report: (error: unknown) => void
@@ -37,11 +39,14 @@ export class Enforcement {
 
   private async findReason(question: AuthorizeQuestion): Promise<ContinuityReason | undefined> {
     const handle = this.parts.continuity.findHandle(question.as)
-    if (!handle) return 'closed'
+    // One that is ending lets its sessions be written.
+    if (!handle || (!handle.isOpen && question.operation !== 'flush')) return 'closed'
     try {
       await handle.requireGrant(`session/${question.operation}`)
-      await handle.update()
-      return (await this.isOwn(question, handle)) ? undefined : 'other-principal'
+      await handle.look()
+      if (!(await this.isOwn(question, handle))) return 'other-principal'
+      this.parts.openings.allowed(question, handle)
+      return undefined
     } catch (error) {
       const reason = reasonOf(error)
       if (reason === undefined || reason === 'unavailable') this.parts.report(error)

@@ -31,6 +31,8 @@ interface Entry {
   readonly action: `continuity/${string}`
   readonly detail: JsonObject
   readonly decide: (facts: Facts) => Verdict
+  /** Ends a generation: what its sessions hold is made durable before. */
+  readonly endsGeneration?: boolean
 }
 
 /** Where every handle comes from, but for those of lost states. Who asks and what is granted comes first. */
@@ -51,7 +53,13 @@ export class Entrance {
       const isAllowed = verdict.kind === 'no' || rules.isAllowed(mode, { recorded, current })
       return isAllowed ? verdict : { kind: 'no', reason: 'no-grant' }
     }
-    return this.enter({ access, principal, current, action: `continuity/${mode}`, detail: {}, decide })
+    const handle = await this.enter({
+      ...{ access, principal, current, decide },
+      action: `continuity/${mode}`,
+      detail: {},
+    })
+    await this.fenceOlder(access, handle)
+    return handle
   }
 
   async reset(before: Handle, parts: HandleParts, { reason }: ResetRequest): Promise<Handle> {
@@ -59,15 +67,16 @@ export class Entrance {
     const { principal, scope, own } = parts
     const current = await grants.current(principal, scope)
     const terms = { generation: own.generation, now: now(), principal, operations: current }
+    const access = this.accessOf(scope, parts.storeId)
     const handle = await this.enter({
-      access: this.accessOf(scope, parts.storeId),
-      principal,
-      current,
+      ...{ access, principal, current },
       action: 'continuity/reset',
       detail: { reason: clipped(reason), after: before.incarnation },
       decide: (facts) => rules.judgeReset(facts, terms),
+      endsGeneration: true,
     })
-    await before.end({ next: handle.incarnation })
+    await this.endFor(before, handle)
+    await this.fenceOlder(access, handle)
     return handle
   }
 
@@ -88,7 +97,7 @@ export class Entrance {
       detail: { after: before.incarnation },
       decide: (facts) => rules.judgeRefresh(facts, terms),
     })
-    await before.end({ next: handle.incarnation })
+    await this.endFor(before, handle)
     return handle
   }
 
@@ -97,7 +106,7 @@ export class Entrance {
     { access, principal, current }: Pick<Entry, 'access' | 'principal' | 'current'>,
     made: { incarnation: Incarnation; own: Policy; others: readonly Binding[]; state: PolicyState },
   ): Promise<Handle> {
-    const { labels, rules, grants, handles, sessionLabels } = this.terms
+    const { labels, rules, grants, handles, sessionLabels, openings, report } = this.terms
     const { incarnation, own, others, state } = made
     const { scope, storeId, witness } = access
     if (handles.isOver) {
@@ -121,6 +130,11 @@ export class Entrance {
       onRefusal: (operation, error) =>
         noteRefusal(this.terms.refusals, operation, { error, principal, scope }),
       onLabel: (raised) => sessionLabels.follow(raised),
+      sessions: {
+        end: (ended) => openings.end(ended),
+        keepLabel: (raised) => openings.flush(sessionLabels.bearersOf(raised)),
+      },
+      report,
       onEnd: (ended) => handles.drop(ended),
     })
     handles.add(handle)
@@ -148,6 +162,21 @@ export class Entrance {
     return { others, labels }
   }
 
+  /** What the sessions of handles hold that go by a policy state, while there is leave to write it. */
+  async settle(key: string): Promise<void> {
+    const bound = [...this.terms.handles].filter((each) => each.generationOf(key) !== undefined)
+    await Promise.all(bound.map((each) => each.settle()))
+  }
+
+  /** The handles of this process that a newer one shows to be over. */
+  async fenceOlder(access: ScopeAccess, { principal, generation }: Handle): Promise<void> {
+    const { key } = access.policyOf(principal.id)
+    const older = [...this.terms.handles].filter(
+      (each) => (each.generationOf(key) ?? generation) < generation,
+    )
+    await Promise.all(older.map((each) => each.fence()))
+  }
+
   accessOf(scope: string, storeId: string): ScopeAccess {
     const { store, labels } = this.terms
     return new ScopeAccess({ store, labels, storeId, scope })
@@ -158,6 +187,12 @@ export class Entrance {
     const verdict = this.terms.rules.judgeStore(await this.terms.store.identify())
     if (verdict.kind === 'no') throw refused(verdict.reason)
     return verdict
+  }
+
+  /** The successor is there: what the one before it could not keep is told, and takes nothing back. */
+  private async endFor(before: Handle, { incarnation }: Handle): Promise<void> {
+    const lost = await before.end({ next: incarnation })
+    if (lost !== undefined) this.terms.report(lost)
   }
 
   /** Only a begin makes a store. */
@@ -184,6 +219,7 @@ export class Entrance {
     }
     const judged = decide(await own.facts())
     if (judged.kind === 'no') throw refused(judged.reason)
+    if (entry.endsGeneration) await this.settle(own.key)
     const { generation, sensitivity } = judged.state
     const incarnation = await Incarnation.begin({
       ...{ shelf: access.shelf, witness: access.witness, storeId: access.storeId, scope: access.scope },

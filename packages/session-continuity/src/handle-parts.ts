@@ -34,7 +34,18 @@ export interface HandleParts {
   readonly onRefusal: (operation: string, error: unknown) => void
   /** Hears of every rise of the label, before it is acknowledged. */
   readonly onLabel: (handle: Handle) => void
+  readonly sessions: HandleSessions
+  /** Hears of what fails where nobody waits for it. */
+  readonly report: (error: unknown) => void
   readonly onEnd: (handle: Handle) => void
+}
+
+/** The living sessions of a handle. Neither call waits without bound. */
+export interface HandleSessions {
+  /** Ends those that were opened as the handle, written and released. What the first failed with, if one did. */
+  end(handle: Handle): Promise<Error | undefined>
+  /** Resolves when the handle's label is durable in all that took it. */
+  keepLabel(handle: Handle): Promise<void>
 }
 
 /** How a handle is followed by another one. */

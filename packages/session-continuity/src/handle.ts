@@ -1,6 +1,7 @@
 import type { JsonObject } from '@tidemark/session-core'
 import type { Operation } from './grants.ts'
 import type { AuditInput, HandleParts, RefreshRequest, ResetRequest } from './handle-parts.ts'
+import { HandleLife } from './handle-life.ts'
 import type { Verdict } from './policy-state.ts'
 import type { Principal } from './principal.ts'
 import { reasonOf, refusal } from './refusal.ts'
@@ -16,14 +17,16 @@ const waitingMax = 1_024
  * 1. What it acknowledges is durable.
  * 2. `sensitivity` never falls.
  * 3. After a failed `raise` or a failed write it is over, and its incarnation is an orphan.
+ * 4. The sessions that were opened as it end before it does, written (`HandleLife`).
  */
 export class Handle {
   private readonly turns = new TurnQueue(waitingMax)
   private label: string
-  private isEnded = false
+  private readonly life: HandleLife
 
   constructor(private readonly parts: HandleParts) {
     this.label = parts.state.sensitivity
+    this.life = new HandleLife(this, parts)
   }
 
   /** The incarnation's id: fresh with every opening. */
@@ -49,7 +52,7 @@ export class Handle {
   }
 
   get isOpen(): boolean {
-    return !this.isEnded
+    return this.life.isOpen
   }
 
   /** What a session's metadata must hold for this handle to be let at it. */
@@ -58,8 +61,11 @@ export class Handle {
   }
 
   /**
-   * Raises the sensitivity, and that of those whom the principal acts for. Never lowers.
-   * @throws SessionError with a reason; then the label holds in memory, and the handle is over.
+   * Raises the sensitivity, and that of those whom the principal acts for. Never lowers. Resolves when the state, the
+   * witness and the label in the log of each living session are durable. A label that is not configured ends the
+   * handle at the highest one, since nobody can compare it.
+   * @throws SessionError, with a reason unless a session could not be written; then the label holds in memory, and the
+   * handle is over.
    */
   async raise(label: string): Promise<void> {
     const { labels } = this.parts
@@ -73,7 +79,7 @@ export class Handle {
       // A label that nobody can compare might be above all others.
       const worst = labels.has(label) ? label : labels.top
       this.lift(worst)
-      await this.fail()
+      await this.life.fail(error)
       throw error
     }
   }
@@ -91,12 +97,30 @@ export class Handle {
   /** Asks the store: another instance may have raised the label, or reset the scope. */
   update(): Promise<void> {
     return this.turns.run(async () => {
-      this.requireOpen()
+      this.life.requireOpen()
       await this.look()
     })
   }
 
-  /** A new generation at the floor, under a fresh incarnation: the handle that is returned. This one is over. */
+  /** As `update`, without waiting for a turn: a write is asked about while a turn waits for it. */
+  async look(): Promise<void> {
+    const { own, others, rules } = this.parts
+    this.life.requireLiving()
+    for (const { policy, generation } of [own, ...others]) {
+      const verdict = rules.judgeGeneration(await policy.facts(), { generation })
+      if (verdict.kind === 'yes') {
+        this.lift(verdict.state.sensitivity)
+        continue
+      }
+      if (verdict.reason === 'stale-generation') void this.fence()
+      throw refusal(verdict.reason, `this handle is over: ${verdict.reason}`)
+    }
+  }
+
+  /**
+   * A new generation at the floor, under a fresh incarnation: the handle that is returned. This one is over. The
+   * sessions of the older generation end first, written; one that cannot be written is reported, and holds up nothing.
+   */
   reset(request: ResetRequest): Promise<Handle> {
     return this.turn('reset', async () => {
       await this.requireGrant('reset')
@@ -104,14 +128,43 @@ export class Handle {
     })
   }
 
-  /** The same state under a fresh credential and a fresh incarnation: the handle that is returned. This one is over. */
+  /**
+   * The same state under a fresh credential and a fresh incarnation: the handle that is returned. This one is over, and
+   * so are its sessions, written.
+   */
   refresh(request: RefreshRequest): Promise<Handle> {
     return this.turn('refresh', () => this.parts.successor.refresh(this, this.parts, request))
   }
 
-  /** A clean end of the incarnation. Idempotent. */
+  /**
+   * A clean end of the incarnation, after that of the sessions that were opened as this handle. Idempotent.
+   * @throws SessionError what a session could not be written for; the handle is over all the same, as an orphan.
+   */
   close(): Promise<void> {
-    return this.turns.run(() => this.end({}))
+    return this.turns.run(async () => {
+      const lost = await this.end({})
+      if (lost !== undefined) throw lost
+    })
+  }
+
+  /** The generation that it was opened in of a policy state; `undefined` where it does not go by it. */
+  generationOf(key: string): number | undefined {
+    const { own, others } = this.parts
+    return [own, ...others].find(({ policy }) => policy.key === key)?.generation
+  }
+
+  /** Ends the sessions that were opened as this handle: written, as far as they can be, and released. */
+  settle(): Promise<void> {
+    return this.life.settle()
+  }
+
+  /** There is a newer generation: from now on this one is told so. Resolves when its sessions are over. */
+  async fence(): Promise<void> {
+    if (!this.isOpen) return
+    this.life.beginEnd('stale-generation')
+    // After the turn that may have found it out.
+    void this.turns.run(() => this.endFenced()).catch(this.parts.report)
+    await this.settle()
   }
 
   /** @throws SessionError unless both what was recorded and what is granted now hold the operation. */
@@ -126,31 +179,27 @@ export class Handle {
     return this.turn(action, () => this.write(action, detail))
   }
 
-  /** The end of a handle that another one follows, within a turn of this one. */
-  async end(detail: JsonObject): Promise<void> {
-    if (this.isEnded) return
-    this.isEnded = true
-    try {
-      await this.parts.incarnation.close(detail)
-    } finally {
-      this.parts.onEnd(this)
-    }
-  }
-
-  private requireOpen(): void {
-    if (this.isEnded) throw refusal('closed', 'this handle is over; open a new one')
+  /** The end, within a turn of this handle. What a session failed with that could not be written before it. */
+  end(detail: JsonObject): Promise<Error | undefined> {
+    return this.life.end(detail)
   }
 
   private turn<T>(operation: string, work: () => Promise<T>): Promise<T> {
     return this.turns.run(async () => {
-      this.requireOpen()
+      this.life.requireOpen()
       try {
         return await work()
       } catch (error) {
         this.parts.onRefusal(operation, error)
+        if (reasonOf(error) === 'stale-generation') void this.fence()
         throw error
       }
     })
+  }
+
+  private async endFenced(): Promise<void> {
+    const lost = await this.end({ fenced: true })
+    if (lost !== undefined) this.parts.report(lost)
   }
 
   private async raiseAll(label: string): Promise<void> {
@@ -170,15 +219,6 @@ export class Handle {
     }
   }
 
-  private async look(): Promise<void> {
-    const { own, others, rules } = this.parts
-    for (const { policy, generation } of [own, ...others]) {
-      const verdict = rules.judgeGeneration(await policy.facts(), { generation })
-      if (verdict.kind === 'no') throw refusal(verdict.reason, `this handle is over: ${verdict.reason}`)
-      this.lift(verdict.state.sensitivity)
-    }
-  }
-
   private lift(label: string): void {
     const before = this.label
     this.label = this.parts.labels.highest(before, label)
@@ -191,17 +231,8 @@ export class Handle {
       await this.parts.witness.patch(this.parts.incarnation.patch)
     } catch (error) {
       // What was refused before a byte was written leaves everything as it was.
-      if (reasonOf(error) !== 'too-many' && reasonOf(error) !== undefined) await this.fail()
+      if (reasonOf(error) !== 'too-many' && reasonOf(error) !== undefined) await this.life.fail(error)
       throw error
-    }
-  }
-
-  private async fail(): Promise<void> {
-    this.isEnded = true
-    try {
-      await this.parts.incarnation.abandon()
-    } finally {
-      this.parts.onEnd(this)
     }
   }
 }

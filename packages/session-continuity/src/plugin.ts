@@ -11,6 +11,7 @@ import { Labels } from './label.ts'
 import { Refusals } from './refusals.ts'
 import { rules as allRules, type Rules } from './rules.ts'
 import { SessionLabels } from './session-labels.ts'
+import { SessionOpenings } from './session-openings.ts'
 import type { ContinuityStore } from './store.ts'
 import { HandleBook, type Terms } from './terms.ts'
 
@@ -18,8 +19,9 @@ export const name = 'tidemark-session-continuity'
 export const inject: string[] = []
 
 /**
- * Provides `ctx.continuity`, and answers `tidemark/authorize`. When it is unloaded its users go first, then the
- * listener, so that a store which requires an answer refuses until there is one again; then what is open is closed.
+ * Provides `ctx.continuity`, and answers `tidemark/authorize`. When it is unloaded its users go first, then what is
+ * open, with its sessions, which are written while there is an answer; then the listener, so that a store which
+ * requires one refuses until there is one again.
  */
 export function apply(ctx: ContinuityHost, config: Config): void {
   const settings = Config.parse(config)
@@ -60,15 +62,16 @@ export function provideContinuity(
   const report = (error: unknown): void => ctx.logger.warn(error)
   const terms = termsOf(settings, { store, isBorrowed, rules, report })
   const continuity = new Continuity(ctx, terms)
-  const { refusals } = terms
+  const { refusals, openings } = terms
   const headerOf = settings.sessionHeader ?? storedHeaders(ctx)
-  const enforcement = new Enforcement({ continuity, refusals, rules, headerOf, report })
+  const enforcement = new Enforcement({ continuity, refusals, openings, rules, headerOf, report })
   ctx.inject(['sessions'], (inner) => {
     inner.effect(() => terms.sessionLabels.join(inner.get('sessions') as Sessions), 'label/raised')
   })
   ctx.effect(function* () {
     yield () => continuity.close()
     yield ctx.on('tidemark/authorize', (question) => enforcement.answer(question))
+    yield () => continuity.closeHandles()
     yield ctx.provide('continuity', tracked(continuity, 'continuity'))
   }, 'ctx.continuity')
   return continuity
@@ -86,6 +89,7 @@ export function termsOf(settings: Settings, parts: TermsParts): Terms {
   const { floor, answerMsMax, clockToleranceMs, now, authenticators } = settings
   const labels = new Labels(settings.labels, floor ?? settings.labels[0] ?? '')
   const handles = new HandleBook(settings.handlesMax)
+  const openings = new SessionOpenings(settings.flushMsMax)
   return {
     store,
     closeStore: async () => (isBorrowed ? undefined : store.close()),
@@ -102,6 +106,8 @@ export function termsOf(settings: Settings, parts: TermsParts): Terms {
       lineMs: settings.refusedLineMs,
     }),
     handles,
-    sessionLabels: new SessionLabels({ labels, handles, rules, report }),
+    sessionLabels: new SessionLabels({ labels, handles, openings, rules, report }),
+    openings,
+    report,
   }
 }

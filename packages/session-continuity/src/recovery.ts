@@ -44,6 +44,7 @@ export class Recovery {
     const { state } = await this.judge(terms)
     await this.terms.store.establish(storeId)
     const own = access.policyOf(principal.id)
+    await this.entrance.settle(own.key)
     const { generation, sensitivity } = state
     const incarnation = await Incarnation.begin({
       ...{ shelf: access.shelf, witness: access.witness, storeId, scope, key: own.key },
@@ -57,7 +58,9 @@ export class Recovery {
     })
     try {
       const committed = await this.commit(terms, incarnation)
-      return await this.entrance.admit(terms, { incarnation, own, others, state: committed })
+      const handle = await this.entrance.admit(terms, { incarnation, own, others, state: committed })
+      await this.entrance.fenceOlder(access, handle)
+      return handle
     } catch (error) {
       await incarnation.abort(error)
       throw error

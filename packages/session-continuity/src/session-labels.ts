@@ -6,10 +6,12 @@ import { reasonOf } from './refusal.ts'
 import type { Rules } from './rules.ts'
 import type { HandleBook } from './terms.ts'
 import type { Handle } from './handle.ts'
+import type { SessionOpenings } from './session-openings.ts'
 
 export interface SessionLabelsParts {
   readonly labels: Labels
   readonly handles: HandleBook
+  readonly openings: SessionOpenings
   readonly rules: Rules
   readonly report: (error: unknown) => void
 }
@@ -24,6 +26,8 @@ export interface SessionLabelsParts {
  */
 export class SessionLabels {
   private living: Iterable<Session> = []
+  /** Those that did not take a label. */
+  private readonly ended = new WeakSet<Session>()
 
   constructor(private readonly parts: SessionLabelsParts) {}
 
@@ -41,6 +45,7 @@ export class SessionLabels {
       projections: [raisedLabels],
     })
     this.living = sessions
+    this.parts.openings.join(sessions)
     return () => {
       this.living = []
       undo()
@@ -72,12 +77,23 @@ export class SessionLabels {
       } catch (error) {
         if (isSessionError(error) && error.code === 'DISPOSED') continue
         session.end()
+        this.ended.add(session)
         report(error)
       }
     }
   }
 
+  /** The living sessions that a handle's label stands in, and that outlive the process. */
+  bearersOf(handle: Handle): readonly Session[] {
+    const { rules } = this.parts
+    return [...this.living].filter(
+      (session) =>
+        session.kind === 'stored' && !this.ended.has(session) && rules.isHeaderOf(session.header, handle),
+    )
+  }
+
   private beginningOf(heir: SessionView, source: SessionSource): LabelRaised | undefined {
+    this.parts.openings.begun(heir)
     const { labels, rules } = this.parts
     const others = [...this.ofSource(heir, source), ...this.ofHandles(heir.header)]
     const label = rules.labelToRaise({ own: this.findLabel(heir), others, labels })

@@ -5,6 +5,7 @@ import type { Labels } from './label.ts'
 import type { Refusals } from './refusals.ts'
 import type { Rules } from './rules.ts'
 import type { SessionLabels } from './session-labels.ts'
+import type { SessionOpenings } from './session-openings.ts'
 import type { ContinuityStore } from './store.ts'
 
 /** What every part of the service goes by. */
@@ -21,6 +22,8 @@ export interface Terms {
   /** Handles that are open in this process. */
   readonly handles: HandleBook
   readonly sessionLabels: SessionLabels
+  readonly openings: SessionOpenings
+  readonly report: (error: unknown) => void
 }
 
 /** The handles of this service: an object that is not in it is no handle, whatever it looks like. */
