@@ -74,6 +74,7 @@ export class Handle {
         labels.rankOf(label)
         await this.requireGrant('raise')
         await this.raiseAll(label)
+        await this.parts.sessions.keepLabel(this)
       })
     } catch (error) {
       // A label that nobody can compare might be above all others.

@@ -1,6 +1,9 @@
 import { assert } from '@tidemark/session-core'
 import { refusal } from './refusal.ts'
 
+/** UTF-16 code units of a label, as far as it is shown. */
+const labelLengthMax = 100
+
 /** The ordered labels of a deployment, lowest first. */
 export class Labels {
   constructor(
@@ -18,7 +21,7 @@ export class Labels {
   /** @throws SessionError `UNSUPPORTED_FORMAT` (`unknown-label`): it cannot be compared, so nothing goes on. */
   rankOf(label: string): number {
     const rank = this.names.indexOf(label)
-    if (rank === -1) throw refusal('unknown-label', 'a sensitivity that the configuration does not name')
+    if (rank === -1) throw unknownLabel(label, this.names)
     return rank
   }
 
@@ -33,4 +36,10 @@ export class Labels {
   highest(first: string, ...others: readonly string[]): string {
     return others.reduce((high, label) => (this.isBelow(high, label) ? label : high), first)
   }
+}
+
+function unknownLabel(label: string, labels: readonly string[]): Error {
+  const shown = label.slice(0, labelLengthMax)
+  const message = `${JSON.stringify(shown)} is no label; configured are ${labels.join(', ')}`
+  return refusal('unknown-label', message, { label: shown, labels })
 }

@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { create, open, say, startHost } from './hosted.ts'
+import { scratch } from './scratch.ts'
+import { allOperations, refusalOf } from './world.ts'
+
+let base: string
+beforeEach(() => {
+  base = scratch()
+})
+
+const raiser = fileURLToPath(new URL('processes/raiser.ts', import.meta.url))
+
+describe('an acknowledged raise', () => {
+  it('stands durably in the log of each living session of the scope', async () => {
+    const { ctx } = await startHost(base)
+    const as = await open(ctx, 'begin')
+    const second = await open(ctx, 'resume')
+    const sessions = [await create(ctx, as, 'one'), await create(ctx, second, 'two')]
+    for (const session of sessions) say(session, 'before')
+    await as.raise('secret')
+    for (const session of sessions) {
+      expect(session.log.last).toMatchObject({ type: 'label/raised', data: { label: 'secret' } })
+      expect(session.durableSeq).toBe(session.log.length - 1)
+    }
+  })
+
+  it.each(['reset', 'close, resume and reset'])('is not lost to a %s at once', async (how) => {
+    const { ctx } = await startHost(base)
+    const as = await open(ctx, 'begin')
+    const session = await create(ctx, as)
+    say(session, 'before')
+    await ctx.sessions.flush(session)
+    await as.raise('secret')
+    if (how !== 'reset') await as.close()
+    const last = how === 'reset' ? as : await open(ctx, 'resume')
+    const fresh = await last.reset({ reason: 'the next job' })
+    const resumed = await ctx.sessionPersistence.resume('one', { as: fresh })
+    expect([fresh.sensitivity, ctx.continuity.labelOf(resumed)]).toEqual(['public', 'secret'])
+  })
+
+  it('of two at once each is durable when it resolves', async () => {
+    const { ctx } = await startHost(base)
+    const as = await open(ctx, 'begin')
+    const session = await create(ctx, as)
+    say(session, 'before')
+    await Promise.all([as.raise('confidential'), as.raise('secret'), as.raise('internal')])
+    expect(session.durableSeq).toBe(session.log.length - 1)
+    expect(ctx.continuity.labelOf(session)).toBe('secret')
+  })
+
+  it('is not lost to a kill: the session is under its label, though the scope is reset', async () => {
+    for (let round = 0; round < 3; round++) {
+      base = scratch()
+      const words = ['--import', import.meta.resolve('tsx'), raiser, base]
+      const child = spawn(process.execPath, words, { stdio: ['ignore', 'inherit', 'inherit'] })
+      expect(await once(child, 'close')).toEqual([null, 'SIGKILL'])
+      const { ctx } = await startHost(base)
+      const as = await open(ctx, 'resume')
+      expect(as.sensitivity).toBe('secret')
+      const fresh = await as.reset({ reason: 'the next job' })
+      const session = await ctx.sessionPersistence.resume('one', { as: fresh })
+      expect([fresh.sensitivity, ctx.continuity.labelOf(session)]).toEqual(['public', 'secret'])
+    }
+  })
+})
+
+describe('a raise whose label a session cannot be written', () => {
+  it('fails as any other one: it holds in memory, and the handle is over, an orphan', async () => {
+    let operations = allOperations
+    const { ctx } = await startHost(base, { grants: () => ({ operations }) })
+    const as = await open(ctx, 'begin')
+    const session = await create(ctx, as)
+    say(session, 'before')
+    await ctx.sessions.flush(session)
+    operations = operations.filter((operation) => operation !== 'session/flush')
+    expect((await refusalOf(() => as.raise('secret'))).code).toBe('DENIED')
+    expect([as.isOpen, as.sensitivity, ctx.continuity.labelOf(session)]).toEqual([false, 'secret', 'secret'])
+    expect(() => say(session, 'late')).toThrow(expect.objectContaining({ code: 'DISPOSED' }))
+    operations = allOperations
+    const next = await open(ctx, 'resume')
+    expect(next.sensitivity).toBe('secret')
+    const orphans = await ctx.continuity.orphans({ as: next })
+    expect(orphans.map(({ incarnation }) => incarnation)).toEqual([as.incarnation])
+  })
+
+  it('what was appended before a raise that fails for another reason is kept', async () => {
+    const { ctx } = await startHost(base)
+    const as = await open(ctx, 'begin')
+    const session = await create(ctx, as)
+    say(session, 'before')
+    expect((await refusalOf(() => as.raise('Secret'))).reason).toBe('unknown-label')
+    expect(session.durableSeq).toBe(session.log.length - 1)
+    const next = await open(ctx, 'resume')
+    const resumed = await ctx.sessionPersistence.resume('one', { as: next })
+    expect(ctx.continuity.labelOf(resumed)).toBe('secret')
+  })
+})
+
+describe('a label that is not configured', () => {
+  it('is refused by its name and those that are, and the handle ends at the highest', async () => {
+    const { ctx } = await startHost(base)
+    const as = await open(ctx, 'begin')
+    const { code, message, details } = await refusalOf(() => as.raise('Confidential'))
+    expect(code).toBe('UNSUPPORTED_FORMAT')
+    expect(details).toMatchObject({
+      label: 'Confidential',
+      labels: ['public', 'internal', 'confidential', 'secret'],
+    })
+    expect(message).toContain('"Confidential"')
+    expect(message).toContain('public, internal, confidential, secret')
+    expect([as.isOpen, as.sensitivity]).toEqual([false, 'secret'])
+  })
+
+  it('of any length is told in bounds', async () => {
+    const { ctx } = await startHost(base)
+    const as = await open(ctx, 'begin')
+    const { message, details } = await refusalOf(() => as.raise('x'.repeat(1_000_000)))
+    expect(message.length).toBeLessThan(500)
+    expect(JSON.stringify(details).length).toBeLessThan(500)
+  })
+})
