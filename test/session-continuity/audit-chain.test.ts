@@ -108,6 +108,17 @@ describe('an audit chain', () => {
       expect(chains.readChain(bytes, { ...place, ...other }).fault).toEqual({ kind: 'foreign', index: 0 })
   })
 
+  it('only chains before it are linked to', () => {
+    const linkedTo = (number: number): unknown => {
+      const link = { number, incarnation: 'other', index: 0, digest: entries.firstPrevious }
+      const opening = { number: 3, scope, store: 'store', key: 'k', principal: 'p', links: [link] }
+      const bytes = bytesOf([lineAfter(undefined, 'continuity/begin', opening)])
+      return chains.readChain(bytes, { ...place, number: 3 }).fault
+    }
+    expect(linkedTo(2)).toBeUndefined()
+    for (const number of [3, 4, 1_000_000]) expect(linkedTo(number)).toEqual({ kind: 'link', index: 0 })
+  })
+
   it('what a crash leaves of the last entry is torn, and no fault', () => {
     const bytes = bytesOf(chain(3))
     const last = Buffer.from(entries.lineOf(chain(3)[2]!))
@@ -182,6 +193,18 @@ async function recorded(): Promise<World> {
 
 const fileOf = (world: World, number: number): string =>
   join(foldersOf(world).audit, `${String(number).padStart(6, '0')}.jsonl`)
+
+/** A chain that links to another one than it did, and holds in itself. */
+function relink(world: World, number: number, to: number): void {
+  const sealed = linesOf(world, number).map((line) => entries.findEntry(line)!)
+  const { entry: first } = sealed[0]!
+  const [link] = first.detail.links as Record<string, JsonValue>[]
+  const detail = { ...first.detail, links: [{ ...link, number: to }] }
+  const forged = [refitted({ ...first, detail })]
+  for (const { entry } of sealed.slice(1))
+    forged.push(refitted({ ...entry, previous: forged.at(-1)!.digest }))
+  writeFileSync(fileOf(world, number), forged.map(entries.lineOf).join(''), { mode: 0o600 })
+}
 
 describe('the audit of a scope', () => {
   it('N01: twenty entries at once make one line of succession, and two scopes have chains of their own', async () => {
@@ -298,6 +321,9 @@ describe('the audit of a scope', () => {
       2,
       'gap',
     ],
+    ['a chain that links to itself', (world) => relink(world, 2, 2), 2, 'link'],
+    ['a chain that links to a later one', (world) => relink(world, 2, 3), 2, 'link'],
+    ['the last chain, linked to one that is not there yet', (world) => relink(world, 3, 9), 3, 'link'],
   ])('%s is found', async (_, damage, number, fault) => {
     const world = await recorded()
     damage(world)

@@ -71,8 +71,10 @@ export function readChain(bytes: Uint8Array, place: ChainPlace): ChainReading {
   if (entries.length === 0) return { entries, tornSizeBytes: 0, fault: { kind: 'empty', index: 0 } }
   const { number, scope, storeId } = place
   const isOwn = opening?.number === number && opening.scope === scope && opening.store === storeId
-  const fault: ChainFault = { kind: 'foreign', index: 0 }
-  return { entries, tornSizeBytes: rest.length, ...(!isOwn && { fault }) }
+  // What it links to was there when it began: its number was given after theirs.
+  const isLinked = opening?.links.every((link) => link.number < number)
+  const fault: ChainFault = { kind: isOwn ? 'link' : 'foreign', index: 0 }
+  return { entries, tornSizeBytes: rest.length, ...(!(isOwn && isLinked) && { fault }) }
 }
 
 /** The incarnation that a file begins with; the rest of it is not looked at. */
