@@ -87,6 +87,40 @@ describe('the contract notices a store', () => {
             (await shelf.create(number, line)) ?? { append: async () => {}, close: async () => {} },
         })),
     ],
+    [
+      'that has one state for all principals of a scope',
+      (store) => {
+        const { state } = store
+        store.state = (place) => state.call(store, { ...place, key: 'one for all' })
+      },
+    ],
+    [
+      'that has one state for the principals of a scope whose keys begin alike',
+      (store) => {
+        const { state } = store
+        store.state = (place) => state.call(store, { ...place, key: place.key.slice(0, 60) })
+      },
+    ],
+    [
+      'that takes no id',
+      (store) => {
+        const { establish } = store
+        store.establish = () => establish.call(store, undefined)
+      },
+    ],
+    [
+      'that takes the id of whoever asks last',
+      (store) => {
+        const { establish, identify } = store
+        let last: string | undefined
+        store.establish = async (storeId) =>
+          (last = storeId ?? last ?? (await establish.call(store, storeId)))
+        store.identify = async () => {
+          const found = await identify.call(store)
+          return last === undefined ? found : { ...found, storeId: last, witnessedId: last }
+        }
+      },
+    ],
     ['that holds no name', (store) => eachShelf(store, () => ({ isHeld: async () => false }))],
     [
       'that lists chains as text',

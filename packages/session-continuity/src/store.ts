@@ -14,9 +14,12 @@ import type { StoreIdentity } from './store-identity.ts'
  */
 export interface ContinuityStore {
   identify(): Promise<StoreIdentity>
-  /** Makes what is missing of the store, and of the witness, bear this id; a new one where there is none. */
+  /**
+   * Makes what is missing of the store, and of the witness, bear this id, and gives the id that both bear then. Without
+   * one: the id that they bear, or a new one, which nobody can guess. An id is 32 lower-case hexadecimal digits.
+   */
   establish(storeId: string | undefined): Promise<string>
-  /** The policy state of one key. */
+  /** The policy state of one key, 64 lower-case hexadecimal digits: one for each principal of a scope. */
   state(place: ScopePlace & { readonly key: string }): Cell
   /** The witness of one scope: kept apart from the states. */
   witness(place: ScopePlace): Cell
@@ -54,13 +57,13 @@ export interface Cell {
   provable(): Promise<readonly unknown[]>
 }
 
-/** The audit files of one scope. */
+/** The audit files of one scope. What is handed over as a line brings its LF; `read` gives the bytes as they are. */
 export interface AuditShelf {
   /** In ascending order. */
   numbers(): Promise<readonly number[]>
   /** `undefined` where there is none. */
   read(number: number): Promise<Uint8Array | undefined>
-  /** A file that begins with this line; `undefined` when the number is taken. */
+  /** A file that begins with this line, LF and all; `undefined` when the number is taken. */
   create(number: number, line: string): Promise<AuditWriter | undefined>
   /** Holds the name of an incarnation until it is released, or the process ends. */
   hold(incarnation: string): Promise<() => Promise<void>>
@@ -71,9 +74,13 @@ export interface AuditShelf {
   pause(): Promise<void>
 }
 
-/** One writer at a time appends to it; after a failure, nobody. */
+/**
+ * One writer at a time appends to it; after a failure, nobody. How large a file may grow is the store's to say
+ * (`auditSizeBytesMax` of the one in files). Where a line does not fit, `append` rejects with `BACK_PRESSURE`
+ * (`too-many`) and writes nothing: then the host opens a new incarnation.
+ */
 export interface AuditWriter {
-  /** Resolves when the line is durable. The last one has room also where the file is full. */
+  /** Resolves when the line, which brings its LF, is durable. The last one has room also where the file is full. */
   append(line: string, terms?: { readonly isLast: boolean }): Promise<void>
   close(): Promise<void>
 }

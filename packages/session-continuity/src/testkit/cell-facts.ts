@@ -50,6 +50,16 @@ function plainFacts(inScope: InScope): Facts {
   }
 }
 
+/** Of the principals of a scope. */
+export const keyFacts: Facts = {
+  'keys do not share a value, however alike they are': async ({ store, other, storeId, expect }) => {
+    const keys = ['a'.repeat(64), `${'a'.repeat(63)}b`, `b${'a'.repeat(63)}`]
+    const cellOf = (from: ContinuityStore, key: string): Cell => from.state({ storeId, scope: 's', key })
+    for (const key of keys) expect(await cellOf(store, key).replace({ key }, { expected: 0 })).toBe(1)
+    for (const key of keys) expect(await cellOf(other, key).read()).toMatchObject({ value: { key } })
+  },
+}
+
 function racingFacts(inScope: InScope): Facts {
   return {
     'of many who replace the same value at once one succeeds': async (scene) => {

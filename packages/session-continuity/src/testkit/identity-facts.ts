@@ -1,5 +1,21 @@
 import { crowd, type Facts } from './fact.ts'
 
+/** As a recover gives it, that makes a lost store again. */
+export const givenId = '0123456789abcdef'.repeat(2)
+
+export const givenIdFacts: Facts = {
+  'it bears the id that it was given': async ({ other, storeId, expect }) => {
+    expect(storeId).toBe(givenId)
+    expect(await other.identify()).toEqual({ storeId: givenId, witnessedId: givenId, isEmpty: true })
+  },
+
+  'it keeps that id, whatever it is asked for later': async ({ store, other, expect }) => {
+    for (const each of [store, other]) expect(await each.establish(undefined)).toBe(givenId)
+    await Promise.allSettled([other.establish('f'.repeat(32))])
+    expect(await store.identify()).toMatchObject({ storeId: givenId, witnessedId: givenId })
+  },
+}
+
 export const identityFacts: Facts = {
   'a store is made once, and then store and witness tell its id': async ({ other, storeId, expect }) => {
     expect(storeId).toMatch(/^[0-9a-f]{32}$/)

@@ -1,13 +1,20 @@
 import { assert } from '@tidemark/session-core'
 import type * as vitest from 'vitest'
 import { auditFacts } from './audit-facts.ts'
-import { cellFacts } from './cell-facts.ts'
+import { cellFacts, keyFacts } from './cell-facts.ts'
 import type { Facts, StorePlace } from './fact.ts'
-import { identityFacts } from './identity-facts.ts'
+import { givenId, givenIdFacts, identityFacts } from './identity-facts.ts'
+
+/** The group whose stores are not left to choose their id. */
+const underGivenId = 'a store whose id is given'
 
 const groups: Readonly<Record<string, Facts>> = {
   'which store it is': identityFacts,
-  'the policy state': cellFacts((store, place) => store.state({ ...place, key: 'a'.repeat(64) })),
+  [underGivenId]: givenIdFacts,
+  'the policy state': {
+    ...cellFacts((store, place) => store.state({ ...place, key: 'a'.repeat(64) })),
+    ...keyFacts,
+  },
   'the witness': cellFacts((store, place) => store.witness(place)),
   'the audit': auditFacts,
 }
@@ -32,7 +39,8 @@ export function storeContract(
             try {
               const { storeId } = await store.identify()
               assert(storeId === undefined, 'each test begins with an empty place')
-              await fact({ store, other, expect, storeId: await store.establish(undefined) })
+              const given = group === underGivenId ? givenId : undefined
+              await fact({ store, other, expect, storeId: await store.establish(given) })
             } finally {
               await store.close()
               await other.close()
