@@ -119,6 +119,16 @@ describe('enforcement', () => {
     expect(await isNoticed(() => hidesFrom({ isHeaderOf: () => true }))).toBe(true)
   })
 
+  it('that an id is taken is told to whoever may create, and to nobody else', async () => {
+    const { ctx } = await start()
+    await createdBy(ctx, await open(ctx, 'alice'), 'one')
+    const as = await open(ctx, 'bob')
+    const terms = { id: 'one', as, meta: as.sessionMeta }
+    expect((await refusalOf(() => ctx.sessionPersistence.create(terms))).code).toBe('EXISTS')
+    operations = operations.filter((operation) => operation !== 'session/create')
+    expect((await refusalOf(() => ctx.sessionPersistence.create(terms))).code).toBe('NOT_FOUND')
+  })
+
   it('H18: a session without a recorded principal and scope belongs to nobody', async () => {
     const { ctx } = await start()
     const as = await open(ctx, 'alice')

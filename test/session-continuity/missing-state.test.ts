@@ -92,6 +92,25 @@ describe('missing state', () => {
     },
   )
 
+  it.each<[string, (world: World) => string, string]>([
+    ['store', ({ root }) => root, 'lost-state'],
+    ['witness', ({ witness }) => witness, 'no-witness'],
+  ])('a lost %s: what one principal recovers is not what another one needs', async (_, pathOf, reason) => {
+    const world = await reached()
+    const bob = await begin(world.start(), 'bob')
+    await bob.raise('internal')
+    await bob.close()
+    gone(pathOf(world))
+    const process = world.start()
+    const recover = (id: string) =>
+      process.continuity.recover(scope, { credential: credential(id), reason: 'disk lost' })
+    expect((await recover('alice')).sensitivity).toBe('secret')
+    expect(await reasonFor(() => resume(process, 'bob'))).toBe(reason)
+    expect((await refusalOf(() => begin(process, 'bob'))).reason).toMatch(/lost-state|known-scope/)
+    expect((await recover('bob')).sensitivity).toBe('internal')
+    expect((await resume(process, 'bob')).sensitivity).toBe('internal')
+  })
+
   it('in a lost store not even a scope that nobody has seen is begun', async () => {
     const world = await reached()
     gone(world.root)

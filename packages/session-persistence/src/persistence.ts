@@ -36,7 +36,8 @@ import type { Switch } from './switch.ts'
  * 1. A session that it returns is claimed: the claim is durable, and no earlier writer acknowledges anything
  *    for it.
  * 2. Off, it touches no file, and what it creates is memory only.
- * 3. A caller who may not is told the same as if the session did not exist.
+ * 3. A caller who may not is told the same as if the session did not exist. Only a `create` or a fork that would be
+ *    allowed tells that an id is taken: `EXISTS`, whoever's it is.
  */
 export class Persistence {
   constructor(
