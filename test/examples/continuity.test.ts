@@ -12,7 +12,7 @@ it('after a crash one principal goes on at the same sensitivity, another gets no
     lines: [
       'first life: alice is at confidential, and is killed',
       'second life: alice resumes at confidential',
-      'the session has 2 events: user/message, session/resumed',
+      'the session has 3 events: user/message, label/raised, session/resumed',
       'ended without closing: 1',
       'after alice acknowledged it: 0',
       'bob resumes: NOT_FOUND',
