@@ -6,7 +6,8 @@ export function noEventAt(sessionId: string, seq: number, length: number): Sessi
   return new SessionError('INVALID_SEQ', message, { sessionId, intactThrough: length - 1 })
 }
 
-/** Every log has a batch, if an empty one. */
+/** Every log has a batch, if an empty one: a storage that gives none has lost it, or never wrote it. */
 export function noBatch(sessionId: string): SessionError {
-  return new SessionError('CORRUPT', `${sessionId}: the storage gave no batch at all`, { sessionId })
+  const message = `${sessionId}: the storage gave no batch; a read gives the last one, an empty one at least`
+  return new SessionError('CORRUPT', message, { sessionId })
 }

@@ -49,8 +49,8 @@ export interface Lease {
 
   /**
    * Appends a batch as a whole or not at all, and resolves when it is durable. One at a time: a second call
-   * waits. A `batchId` that was appended lately is acknowledged again, and not appended, if the content is
-   * the same.
+   * waits. A `batchId` that was appended lately, also by an earlier lease, is acknowledged again, and not
+   * appended, if the content is the same.
    *
    * @throws SessionError, and then nothing was appended:
    * `TAIL_MOVED` (`expectedTail` is not the tail, or the batch does not start right after it), `CONFLICT`

@@ -19,14 +19,16 @@ export type * from './stored-log.ts'
  * 5. What cannot be read without doubt is refused with `CORRUPT`, and nothing is changed.
  *
  * Every method rejects with `INVALID_ID` for an id that cannot be one, with `STORAGE_FAILED` when the medium
- * fails, and with `DISPOSED` after `close`. Times are milliseconds since the epoch, sizes are bytes.
+ * fails, and with `DISPOSED` after `close`; always with a `SessionError`. Times are milliseconds since the
+ * epoch, sizes are bytes.
  */
 export interface SessionStorage {
   readonly capabilities: StorageCapabilities
 
   /**
    * A new session, with its first lease. It exists, with everything in `seed`, or it does not: there is no
-   * half.
+   * half. From then on a read gives a batch, an empty one where nothing was appended; later claims need not
+   * leave one.
    * @throws SessionError `EXISTS`, `INVALID_SEED`, `INVALID_PAYLOAD` when header or event is too large.
    */
   create(header: SessionHeader, options: CreateTerms): Promise<Lease>
@@ -56,7 +58,8 @@ export interface SessionStorage {
 
   /**
    * Newest human activity first, then by id; sessions that cannot be read come last, with the reason.
-   * One bad session never makes it fail.
+   * One bad session never makes it fail. `pageOf` does this.
+   * @throws SessionError `INVALID_SEQ` when `after` is no page's `next`, or `countMax` is less than 1.
    */
   list(options: ListTerms): Promise<SummaryPage>
 
@@ -101,7 +104,7 @@ export interface SessionStorage {
 export interface StorageCapabilities {
   /** Whether other processes may use the same sessions: then a lease can be lost at any time. */
   readonly isShared: boolean
-  /** Whether what is acknowledged outlives the process. */
+  /** Whether what is acknowledged outlives the process. If not, what is held is called durable all the same. */
   readonly isDurable: boolean
   readonly hasSnapshots: boolean
   /** The largest event, as its line. */
@@ -132,11 +135,14 @@ export interface Receipted {
 }
 
 export interface ReadTerms {
-  /** The first seq wanted. Default: 0. */
+  /** The first seq wanted: a batch that begins before it is given without the events before it. Default: 0. */
   readonly from?: number
-  /** The last seq wanted: what follows is neither given nor judged. Default: the log's last. */
+  /** The last seq wanted, likewise: what follows is neither given nor judged. Default: the log's last. */
   readonly through?: number
-  /** As in `AcquireTerms`. One beyond `through` is not judged. */
+  /**
+   * As in `AcquireTerms`. One beyond `through` is not judged. One that fits is a proof: without `through`, the
+   * batch that ends there is given as `isDurable`, also where it is the log's last.
+   */
   readonly receipt?: Receipted
 }
 

@@ -3,7 +3,10 @@ import type { Tail, Writer } from './storage-lease.ts'
 
 export interface StoredLog {
   readonly header: SessionHeader
-  /** Batches that end before `from` may be left out, the last one of the log never. */
+  /**
+   * At least one. Those that end before `from` may be left out, the last one of the log never: its `tail` says
+   * where that ends. It comes without events where none of them is wanted, or it has none.
+   */
   readonly batches: AsyncIterable<StoredBatch>
   /** What follows the last batch, known once the batches were read to their end. */
   readonly rest?: () => Rest | undefined
@@ -25,9 +28,12 @@ export interface StoredBatch {
   readonly epoch: number
   readonly writer: Writer
   readonly events: readonly AnySessionEvent[]
-  /** Where the log ended after this batch. */
+  /** Where the log ended after this batch; the same where a read was given only a part of its events. */
   readonly tail: Tail
-  /** Whether the storage can prove that it was on stable storage: of the last batch it often cannot. */
+  /**
+   * Whether the storage can prove that it was on stable storage, or, where `capabilities.isDurable` is false, that
+   * it is held. True of all but the last that a read gives, since what follows proves it; of that it often cannot.
+   */
   readonly isDurable: boolean
   /** What it takes in the storage. Absent where that does not tell: then memory is bounded by events only. */
   readonly sizeBytes?: number

@@ -1,5 +1,6 @@
-import { assert, type AnySessionEvent, type SessionHeader } from '@tidemark/session-core'
+import type { AnySessionEvent, SessionHeader } from '@tidemark/session-core'
 import { encodeEvent, type EncodedEvent } from '../../encoded-event.ts'
+import { noBatch } from '../../refused-read.ts'
 import type { Lease, ReadTerms, Receipt, SessionStorage, StoredBatch, Tail } from '../../storage.ts'
 
 export const headerOf = (id: string, more: Partial<SessionHeader> = {}): SessionHeader => ({
@@ -63,11 +64,11 @@ export async function readBack(storage: SessionStorage, id: string, from?: numbe
     found.push(...batch.events)
     tail = batch.tail
   }
-  assert(tail, 'a read gives at least one batch')
+  if (tail === undefined) throw noBatch(id)
   return { header, events: found, tail, epochs }
 }
 
-/** Every batch that a read gives. */
+/** Every batch that a read gives: one at least. */
 export async function batchesOf(
   storage: SessionStorage,
   id: string,
@@ -75,6 +76,7 @@ export async function batchesOf(
 ): Promise<StoredBatch[]> {
   const batches: StoredBatch[] = []
   for await (const batch of (await storage.read(id, terms)).batches) batches.push(batch)
+  if (batches.length === 0) throw noBatch(id)
   return batches
 }
 

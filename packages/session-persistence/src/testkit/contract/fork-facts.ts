@@ -2,7 +2,7 @@ import type { SessionHeader } from '@tidemark/session-core'
 import type { Lease } from '../../storage.ts'
 import { append, appendNext, events, headerOf, newClaim, readBack, seqsOf, upTo } from './batches.ts'
 import type { Fact, Facts, Scene } from './fact.ts'
-import { codeOf } from './refusal.ts'
+import { allRefused } from './refusal.ts'
 
 interface Family extends Scene {
   readonly parent: Lease
@@ -31,8 +31,8 @@ function parented(fact: (scene: Family) => Promise<void>): Fact {
 function noCut(through: number): Facts {
   const title = `a cut at ${through} is refused, and there is no child`
   const fact = parented(async ({ storage, fork, expect }) => {
-    expect(await codeOf(() => fork(through, 'c'))).toBe('INVALID_SEQ')
-    expect(await codeOf(() => storage.read('c'))).toBe('NOT_FOUND')
+    await allRefused(expect, 'INVALID_SEQ', { fork: () => fork(through, 'c') })
+    await allRefused(expect, 'NOT_FOUND', { 'read of the child, afterwards,': () => storage.read('c') })
   })
   return { [title]: fact }
 }
@@ -43,15 +43,17 @@ export const forkFacts: Facts = {
       const before = await readBack(storage, 'p')
       for (const through of [-1, 0, 2, 3, 4, 6]) {
         const child = await fork(through)
-        expect(child.tail.seq).toBe(through)
+        const cut = `of a child cut at ${through}`
+        expect(child.tail.seq, `the tail ${cut}`).toBe(through)
         await appendNext(child, 2)
         const found = await readBack(storage, `c${through}`)
-        expect(found.header).toEqual(childOf(`c${through}`, through))
-        expect(seqsOf(found.events)).toEqual(upTo(through + 3))
-        expect(found.events.slice(0, through + 1)).toEqual(before.events.slice(0, through + 1))
-        expect(found.tail).toEqual(child.tail)
+        expect(found.header, `the header ${cut}`).toEqual(childOf(`c${through}`, through))
+        expect(seqsOf(found.events), `the seqs ${cut}`).toEqual(upTo(through + 3))
+        const inherited = found.events.slice(0, through + 1)
+        expect(inherited, `what is inherited ${cut}`).toEqual(before.events.slice(0, through + 1))
+        expect(found.tail, `the tail that is read ${cut}`).toEqual(child.tail)
       }
-      expect(await readBack(storage, 'p')).toEqual(before)
+      expect(await readBack(storage, 'p'), 'the parent').toEqual(before)
       await appendNext(parent)
     },
   ),
@@ -61,7 +63,7 @@ export const forkFacts: Facts = {
     await storage.fork({ id: 'c', through: 6 }, headerOf('d'), newClaim())
     await storage.remove('p')
     await storage.remove('c')
-    expect(seqsOf((await readBack(storage, 'd')).events)).toEqual(upTo(7))
+    expect(seqsOf((await readBack(storage, 'd')).events), 'the seqs of the grandchild').toEqual(upTo(7))
   }),
 
   'G39: removing the child does not touch the parent': parented(async ({ storage, fork, expect }) => {
@@ -79,8 +81,10 @@ export const forkFacts: Facts = {
 
   'an id that is taken is refused, also the parent’s own': parented(async ({ storage, fork, expect }) => {
     await fork(3, 'c')
-    expect(await codeOf(() => fork(5, 'c'))).toBe('EXISTS')
-    expect(await codeOf(() => fork(5, 'p'))).toBe('EXISTS')
-    expect(seqsOf((await readBack(storage, 'c')).events)).toEqual(upTo(4))
+    await allRefused(expect, 'EXISTS', {
+      'fork, onto a child that is there,': () => fork(5, 'c'),
+      'fork, onto the parent,': () => fork(5, 'p'),
+    })
+    expect(seqsOf((await readBack(storage, 'c')).events), 'the seqs of the child').toEqual(upTo(4))
   }),
 }

@@ -2,7 +2,7 @@ import { encodeEvent, type EncodedEvent } from '../../encoded-event.ts'
 import type { SessionStorage } from '../../storage.ts'
 import { append, event, headerOf, newClaim, upTo } from './batches.ts'
 import type { Facts } from './fact.ts'
-import { codeOf } from './refusal.ts'
+import { allRefused } from './refusal.ts'
 
 function message(seq: number, author: string, time: number): EncodedEvent {
   const data = { parts: [{ type: 'text', text: 'x', author }] }
@@ -67,7 +67,7 @@ export const listFacts: Facts = {
     await spoken(storage, 'new', [['human', 3_000]])
     await spoken(storage, 'none', [['agent', 98_000]])
     await (await storage.acquire('old', { claim: newClaim(), force: true })).release()
-    expect((await allPages(storage, 10)).flat()).toEqual(['new', 'old', 'none'])
+    expect((await allPages(storage, 10)).flat(), 'the order').toEqual(['new', 'old', 'none'])
   },
 
   'O01: a list shows what was appended since the one before, by a lease that is held, released or taken over from':
@@ -77,7 +77,7 @@ export const listFacts: Facts = {
       expect((await allPages(storage, 10)).flat()).toEqual(['b', 'a'])
       const first = await storage.acquire('a', { claim: newClaim(), force: true })
       await append(first, [message(1, 'human', 4_000)])
-      expect((await allPages(storage, 10)).flat()).toEqual(['a', 'b'])
+      expect((await allPages(storage, 10)).flat(), 'the order, a being written').toEqual(['a', 'b'])
       await first.release()
       const second = await storage.acquire('b', { claim: newClaim(), force: true })
       await append(second, [message(1, 'human', 5_000)])
@@ -85,9 +85,11 @@ export const listFacts: Facts = {
       await second.release()
       await append(third, [message(2, 'human', 6_000)])
       const { sessions } = await storage.list({ countMax: 1 })
-      expect(sessions).toMatchObject([{ id: 'b', lastSeq: 2, lastHumanTime: 6_000 }])
+      expect(sessions, 'the first, after b was taken over').toMatchObject([
+        { id: 'b', lastSeq: 2, lastHumanTime: 6_000 },
+      ])
       await third.release()
-      expect((await allPages(storage, 10)).flat()).toEqual(['b', 'a'])
+      expect((await allPages(storage, 10)).flat(), 'the order, all released').toEqual(['b', 'a'])
     },
 
   'pages hold each session once, in one order, ties by id': async ({ storage, expect }) => {
@@ -96,15 +98,20 @@ export const listFacts: Facts = {
     await spoken(storage, 'first', [['human', 9_000]])
     await spoken(storage, 'last')
     const order = ['first', ...ids, 'last']
-    expect(await allPages(storage, 4)).toEqual([order.slice(0, 4), order.slice(4, 8), order.slice(8)])
+    expect(await allPages(storage, 4), 'pages of four').toEqual([
+      order.slice(0, 4),
+      order.slice(4, 8),
+      order.slice(8),
+    ])
     for (const countMax of [1, 3, 9, 10, 5_000])
-      expect((await allPages(storage, countMax)).flat()).toEqual(order)
+      expect((await allPages(storage, countMax)).flat(), `pages of ${countMax}`).toEqual(order)
   },
 
   'a cursor that is none is refused': async ({ storage, expect }) => {
     await spoken(storage, 'a')
     for (const after of ['', 'x', 'eyJhIjoxfQ', 'W10']) {
-      expect(await codeOf(() => storage.list({ after, countMax: 1 }))).toBe('INVALID_SEQ')
+      const name = `list, after ${JSON.stringify(after)},`
+      await allRefused(expect, 'INVALID_SEQ', { [name]: () => storage.list({ after, countMax: 1 }) })
     }
   },
 

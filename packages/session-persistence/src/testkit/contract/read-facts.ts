@@ -11,7 +11,7 @@ import {
   upTo,
 } from './batches.ts'
 import type { Fact, Facts, Scene } from './fact.ts'
-import { codeOf } from './refusal.ts'
+import { allRefused } from './refusal.ts'
 
 interface Written extends Scene {
   readonly lease: Lease
@@ -54,8 +54,9 @@ export const readFacts: Facts = {
     async ({ storage, lease, expect }) => {
       for (const from of [0, 2, 4, 6, 7, 50]) {
         const found = await readBack(storage, 'a', from)
-        expect(seqsOf(found.events)).toEqual(upTo(7).filter((seq) => seq >= from))
-        expect(found.tail).toEqual(lease.tail)
+        const wanted = upTo(7).filter((seq) => seq >= from)
+        expect(seqsOf(found.events), `the seqs of a read from ${from}, inside a batch or not`).toEqual(wanted)
+        expect(found.tail, `the tail of the last batch of a read from ${from}`).toEqual(lease.tail)
       }
     },
   ),
@@ -73,7 +74,9 @@ export const readFacts: Facts = {
       ] as const) {
         const batches = await batchesOf(storage, 'a', { from, through })
         const found = batches.flatMap(({ events: each }) => seqsOf(each))
-        expect(found).toEqual(upTo(7).filter((seq) => seq >= from && seq <= through))
+        expect(found, `the seqs of a read from ${from} through ${through}`).toEqual(
+          upTo(7).filter((seq) => seq >= from && seq <= through),
+        )
       }
     },
   ),
@@ -81,9 +84,8 @@ export const readFacts: Facts = {
   'a read up to a seq gives its batches the tails that they had': written(
     async ({ storage, tails, expect }) => {
       const batches = await batchesOf(storage, 'a', { through: 3 })
-      expect(batches.filter(({ events: each }) => each.length > 0).map(({ tail }) => tail)).toEqual(
-        tails.slice(0, 2),
-      )
+      const found = batches.filter(({ events: each }) => each.length > 0).map(({ tail }) => tail)
+      expect(found, 'the tails of the batches with events').toEqual(tails.slice(0, 2))
     },
   ),
 
@@ -91,12 +93,17 @@ export const readFacts: Facts = {
     const before = await readBack(storage, 'a')
     for (const receipt of tails) {
       const batches = await batchesOf(storage, 'a', { receipt })
-      expect(batches.flatMap(({ events: each }) => each)).toEqual(before.events)
-      // A receipt is a proof of its own.
-      expect(batches.findLast(({ tail }) => tail.seq === receipt.seq)?.isDurable).toBe(true)
+      const to = `a read with the receipt of seq ${receipt.seq}`
+      expect(
+        batches.flatMap(({ events: each }) => each),
+        `the events of ${to}`,
+      ).toEqual(before.events)
+      // A receipt is a proof of its own, so the last batch of the log has one here, too.
+      const told = batches.findLast(({ tail }) => tail.seq === receipt.seq)
+      expect(told?.isDurable, `isDurable of the batch that ends there, in ${to}`).toBe(true)
       await batchesOf(storage, 'a', { receipt: { seq: receipt.seq } })
       const lease = await storage.acquire('a', { claim: newClaim(), force: true, receipt })
-      expect(lease.tail).toEqual(tails.at(-1))
+      expect(lease.tail, `the tail of a claim with the receipt of seq ${receipt.seq}`).toEqual(tails.at(-1))
     }
   }),
 
@@ -104,7 +111,8 @@ export const readFacts: Facts = {
     async ({ storage, tails, expect }) => {
       const receipt = { seq: 100, digest: 'f'.repeat(64) }
       const batches = await batchesOf(storage, 'a', { through: 2, receipt })
-      expect(batches.findLast(({ events: each }) => each.length > 0)?.tail).toEqual(tails[0])
+      const last = batches.findLast(({ events: each }) => each.length > 0)
+      expect(last?.tail, 'the tail of the last batch that is wanted').toEqual(tails[0])
     },
   ),
 
@@ -112,11 +120,13 @@ export const readFacts: Facts = {
     async ({ storage, lease, tails, expect }) => {
       const before = await batchesOf(storage, 'a')
       for (const receipt of untold(tails)) {
-        expect(await codeOf(() => batchesOf(storage, 'a', { receipt }))).toBe('CORRUPT')
-        const claim = () => storage.acquire('a', { claim: newClaim(), force: true, receipt })
-        expect(await codeOf(claim)).toBe('CORRUPT')
+        const told = `with the receipt ${JSON.stringify(receipt)},`
+        await allRefused(expect, 'CORRUPT', {
+          [`read, ${told}`]: () => batchesOf(storage, 'a', { receipt }),
+          [`acquire, ${told}`]: () => storage.acquire('a', { claim: newClaim(), force: true, receipt }),
+        })
       }
-      expect(await batchesOf(storage, 'a')).toEqual(before)
+      expect(await batchesOf(storage, 'a'), 'the log afterwards').toEqual(before)
       await appendNext(lease)
     },
   ),

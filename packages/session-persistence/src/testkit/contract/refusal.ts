@@ -1,18 +1,22 @@
-import { assert, isSessionError, type SessionError } from '@tidemark/session-core'
+import { SessionError, isSessionError } from '@tidemark/session-core'
+import type { Scene } from './fact.ts'
 
-/** The typed error that a call ends in; anything else that it throws is thrown on. */
-export async function refusalOf(call: () => unknown): Promise<SessionError> {
-  let refusal: SessionError | undefined
+type Calls = Readonly<Record<string, () => unknown>>
+
+/** The code that a call is refused with, or words that are none. `name` says which call it was. */
+export async function codeOf(call: () => unknown, name = 'a call'): Promise<string> {
   try {
     await call()
-  } catch (error) {
-    if (!isSessionError(error)) throw error
-    refusal = error
+  } catch (cause) {
+    if (isSessionError(cause)) return cause.code
+    const message = `${name} failed with an error that has no code; a storage refuses with a SessionError`
+    throw new SessionError('STORAGE_FAILED', message, { call: name, cause })
   }
-  assert(refusal, 'what is not allowed is refused')
-  return refusal
+  return 'no refusal'
 }
 
-export async function codeOf(call: () => unknown): Promise<string> {
-  return (await refusalOf(call)).code
+/** Every one of these calls ends in this code. */
+export async function allRefused(expect: Scene['expect'], code: string, calls: Calls): Promise<void> {
+  for (const [name, call] of Object.entries(calls))
+    expect(await codeOf(call, name), `${name} is refused with ${code}`).toBe(code)
 }

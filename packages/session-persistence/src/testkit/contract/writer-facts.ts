@@ -4,6 +4,7 @@ import type { Lease, SessionStorage } from '../../storage.ts'
 import {
   append,
   appendNext,
+  batchesOf,
   event,
   events,
   headerOf,
@@ -14,7 +15,7 @@ import {
   upTo,
 } from './batches.ts'
 import type { Fact, Facts, Scene } from './fact.ts'
-import { codeOf } from './refusal.ts'
+import { allRefused, codeOf } from './refusal.ts'
 
 /** On a session of three events that has a writer. */
 function held(fact: (scene: Scene & { readonly first: Lease }) => Promise<void>): Fact {
@@ -44,7 +45,9 @@ async function contend(
       }
       await lease.release()
     } catch (error) {
-      expect(isSessionError(error) ? error.code : error).toMatch(/^(FENCED|LOCKED)$/)
+      expect(isSessionError(error) ? error.code : error, 'what a writer that lost is told').toMatch(
+        /^(FENCED|LOCKED)$/,
+      )
     }
   }
 }
@@ -54,10 +57,10 @@ export const writerFacts: Facts = {
     async ({ place, storage, first, expect }) => {
       const second = await takeOver(storage)
       const third = await takeOver(place.open())
-      expect(second.epoch).toBeGreaterThan(first.epoch)
-      expect(third.epoch).toBeGreaterThan(second.epoch)
-      expect(third.tail).toEqual(first.tail)
-      expect(third.header).toEqual(first.header)
+      expect(second.epoch, 'the second epoch').toBeGreaterThan(first.epoch)
+      expect(third.epoch, 'the third epoch').toBeGreaterThan(second.epoch)
+      expect(third.tail, 'the tail of the third lease').toEqual(first.tail)
+      expect(third.header, 'the header of the third lease').toEqual(first.header)
     },
   ),
 
@@ -65,7 +68,7 @@ export const writerFacts: Facts = {
     const before = await readBack(storage, 'a')
     await (await takeOver(storage)).release()
     const { header, events: found, tail } = await readBack(storage, 'a')
-    expect({ header, events: found, tail }).toEqual({
+    expect({ header, events: found, tail }, 'the log after the claim').toEqual({
       header: before.header,
       events: before.events,
       tail: before.tail,
@@ -77,17 +80,18 @@ export const writerFacts: Facts = {
       const stale = first.tail
       const lease = await takeOver(storage)
       const receipt = await append(lease, events(3, 4))
-      expect(receipt).toEqual({ tail: lease.tail, durable: 4 })
+      expect(receipt, 'the receipt').toEqual({ tail: lease.tail, durable: 4 })
       const { epoch } = lease
       const wrong = [stale, { ...lease.tail, digest: 'f'.repeat(64) }, { ...lease.tail, seq: 5 }]
       for (const expectedTail of wrong) {
         const terms = { expectedTail, epoch, batchId: newBatchId() }
-        expect(await codeOf(() => lease.append(events(5, 5), terms))).toBe('TAIL_MOVED')
+        const call = () => lease.append(events(5, 5), terms)
+        expect(await codeOf(call), `the tail ${JSON.stringify(expectedTail)}`).toBe('TAIL_MOVED')
       }
       const terms = { expectedTail: lease.tail, epoch: epoch - 1, batchId: newBatchId() }
-      expect(await codeOf(() => lease.append(events(5, 5), terms))).toBe('FENCED')
-      expect(await codeOf(() => append(lease, events(6, 6)))).toBe('TAIL_MOVED')
-      expect(seqsOf((await readBack(storage, 'a')).events)).toEqual(upTo(5))
+      await allRefused(expect, 'FENCED', { 'an earlier epoch': () => lease.append(events(5, 5), terms) })
+      await allRefused(expect, 'TAIL_MOVED', { 'a batch after a gap': () => append(lease, events(6, 6)) })
+      expect(seqsOf((await readBack(storage, 'a')).events), 'the seqs that are read').toEqual(upTo(5))
     }),
 
   'a lease that was acquired and is released appends nothing, and the next claim needs no force': held(
@@ -97,7 +101,9 @@ export const writerFacts: Facts = {
       await first.release()
       await lease.release()
       await lease.release()
-      expect(await codeOf(() => append(lease, events(4, 4)))).toBe('DISPOSED')
+      await allRefused(expect, 'DISPOSED', {
+        'append, after the release,': () => append(lease, events(4, 4)),
+      })
       const next = await place.open().acquire('a', { claim: newClaim() })
       await append(next, events(4, 4))
       expect(seqsOf((await readBack(storage, 'a')).events)).toEqual(upTo(5))
@@ -107,10 +113,14 @@ export const writerFacts: Facts = {
   'B01, G14: a writer that was taken over from appends nothing, before and after the next one wrote': held(
     async ({ place, storage, first, expect }) => {
       const second = await takeOver(place.open())
-      expect(await codeOf(() => append(first, events(3, 3)))).toBe('FENCED')
+      await allRefused(expect, 'FENCED', {
+        'append, before the next writes,': () => append(first, events(3, 3)),
+      })
       await append(second, events(3, 4))
-      expect(await codeOf(() => append(first, events(3, 3)))).toBe('FENCED')
-      expect(await codeOf(() => append(first, events(5, 5)))).toBe('FENCED')
+      await allRefused(expect, 'FENCED', {
+        'append, where it believes the end,': () => append(first, events(3, 3)),
+        'append, at the end of the other,': () => append(first, events(5, 5)),
+      })
       expect(seqsOf((await readBack(storage, 'a')).events)).toEqual(upTo(5))
     },
   ),
@@ -121,22 +131,24 @@ export const writerFacts: Facts = {
     const third = await takeOver(storage)
     await append(third, events(5, 5))
     const { epochs } = await readBack(storage, 'a')
-    expect(epochs.map(({ epoch, seqs }) => [epoch, seqs])).toEqual([
+    expect(
+      epochs.map(({ epoch, seqs }) => [epoch, seqs]),
+      'the seqs of each epoch',
+    ).toEqual([
       [first.epoch, [0, 1, 2]],
       [second.epoch, [3, 4]],
       [third.epoch, [5]],
     ])
-    expect(new Set(epochs.map(({ incarnation }) => incarnation)).size).toBe(3)
+    expect(new Set(epochs.map(({ incarnation }) => incarnation)).size, 'the lifecycles').toBe(3)
   }),
 
   'a writer names its process and what switched it on': async ({ storage, expect }) => {
     const claim = { incarnation: 'life', enabledBy: 'env' as const, carry: ['x/y'] }
     await storage.create(headerOf('b'), { claim })
-    const { batches } = await storage.read('b')
-    for await (const { writer } of batches) {
-      expect(writer).toMatchObject({ ...claim, pid: process.pid })
-      expect(writer.host).not.toBe('')
-      expect(writer.startedAt).toBeLessThanOrEqual(Date.now())
+    for (const { writer } of await batchesOf(storage, 'b')) {
+      expect(writer, 'the writer').toMatchObject({ ...claim, pid: process.pid })
+      expect(writer.host, 'its machine').not.toBe('')
+      expect(writer.startedAt, 'when its process started').toBeLessThanOrEqual(Date.now())
     }
   },
 
@@ -147,7 +159,8 @@ export const writerFacts: Facts = {
       )
       const leases = claims.filter((claim) => claim.status === 'fulfilled').map(({ value }) => value)
       const appended = await Promise.allSettled(leases.map((lease) => appendNext(lease)))
-      expect(appended.filter(({ status }) => status === 'fulfilled').length).toBeLessThanOrEqual(1)
+      const went = appended.filter(({ status }) => status === 'fulfilled')
+      expect(went.length, 'those that append').toBeLessThanOrEqual(1)
       await appendNext(await takeOver(storage))
     },
   ),
@@ -161,8 +174,9 @@ export const writerFacts: Facts = {
         contend({ from: place.open(), who: 'z', expect }, acknowledged),
       ])
       const { events: found } = await readBack(storage, 'a')
-      expect(seqsOf(found)).toEqual(upTo(found.length))
-      for (const [seq, who] of acknowledged) expect(found[seq]?.data).toMatchObject({ who })
+      expect(seqsOf(found), 'the seqs that are read').toEqual(upTo(found.length))
+      for (const [seq, who] of acknowledged)
+        expect(found[seq]?.data, `what ${who} was acknowledged at seq ${seq}`).toMatchObject({ who })
     },
   ),
 }
