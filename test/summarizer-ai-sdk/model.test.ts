@@ -211,6 +211,30 @@ describe('a failure', () => {
     expect(model.doStreamCalls).toHaveLength(1)
   })
 
+  it('of a model that cannot stream names the call and the error, and quotes nothing', async () => {
+    const { summarize } = aiSdkSummarizer({
+      model: new MockLanguageModelV3({ doGenerate: () => Promise.reject(new Error('never called')) }),
+    })
+    expect(await refusalOf(Promise.resolve(summarize(requestOf())))).toEqual({
+      code: 'OUTCOME_UNKNOWN',
+      reason: 'unavailable',
+      attempts: 1,
+      errorName: 'Error',
+      failedIn: 'doStream',
+    })
+  })
+
+  it('of a stream that was given is no failure of the call that gave it', async () => {
+    const model = modelOf([{ type: 'error', error: new TypeError('sk-secret') }])
+    const refusal = await refusalOf(Promise.resolve(aiSdkSummarizer({ model }).summarize(requestOf())))
+    expect(refusal).toEqual({
+      code: 'OUTCOME_UNKNOWN',
+      reason: 'unavailable',
+      attempts: 1,
+      errorName: 'TypeError',
+    })
+  })
+
   it.each<[what: string, headers: Record<string, string>, waitMs: number]>([
     ['in seconds', { 'retry-after': '7' }, 7_000],
     ['in milliseconds', { 'retry-after-ms': '1500', 'retry-after': '2' }, 1_500],

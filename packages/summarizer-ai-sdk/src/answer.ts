@@ -4,7 +4,13 @@ import type { RefusalReason } from './refusal.ts'
 export type Outcome =
   | { readonly kind: 'answer'; readonly text: string }
   | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly finishReason?: string }
-  | { readonly kind: 'failed'; readonly error: unknown; readonly hasBegun: boolean }
+  | {
+      readonly kind: 'failed'
+      readonly error: unknown
+      readonly hasBegun: boolean
+      /** Whether the model gave a stream at all. */
+      readonly hasStream: boolean
+    }
 
 type Part = TextStreamPart<ToolSet>
 type FinishReason = Extract<Part, { type: 'finish' }>['finishReason']
@@ -15,8 +21,13 @@ export class Answer {
   /** Never less than `text` has: half a character that arrives alone counts as a whole one. */
   private sizeBytes = 0
   private hasBegun = false
+  private hasStream = false
 
   constructor(private readonly sizeBytesMax: number) {}
+
+  open(): void {
+    this.hasStream = true
+  }
 
   take(part: Part): Outcome | undefined {
     switch (part.type) {
@@ -40,7 +51,7 @@ export class Answer {
   }
 
   fail(error: unknown): Outcome {
-    return { kind: 'failed', error, hasBegun: this.hasBegun }
+    return { kind: 'failed', error, hasBegun: this.hasBegun, hasStream: this.hasStream }
   }
 
   /** The stream is over, and the model has not said that it had finished. */

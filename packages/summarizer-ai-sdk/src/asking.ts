@@ -1,4 +1,5 @@
 import type { SummaryRequest } from '@tidemark/compaction'
+import type { Outcome } from './answer.ts'
 import { attempt } from './attempt.ts'
 import { faultOf, reasonOf, type Fault } from './fault.ts'
 import type { Settings } from './options.ts'
@@ -33,7 +34,7 @@ export async function ask(question: Question): Promise<string> {
       }
       const fault = faultOf(outcome.error, Date.now())
       const waitMs = outcome.hasBegun ? undefined : findWait(fault, attempts, settings)
-      if (waitMs === undefined) throw refuseFault(name, fault, { attempts, hasBegun: outcome.hasBegun })
+      if (waitMs === undefined) throw refuseFault(name, fault, { attempts, outcome })
       await wait(waitMs, stop)
     }
   } finally {
@@ -52,10 +53,16 @@ function findWait(fault: Fault, attempts: number, settings: Settings): number | 
 function refuseFault(
   name: string,
   fault: Fault,
-  { attempts, hasBegun }: { attempts: number; hasBegun: boolean },
+  { attempts, outcome }: { attempts: number; outcome: Extract<Outcome, { kind: 'failed' }> },
 ) {
   const { isPassing: _, retryAfterMs: __, ...facts } = fault
-  return refusal(name, hasBegun ? 'broken-off' : reasonOf(fault), { attempts, ...facts })
+  const isAnswered = facts.statusCode !== undefined || facts.networkCode !== undefined
+  return refusal(name, outcome.hasBegun ? 'broken-off' : reasonOf(fault), {
+    attempts,
+    ...facts,
+    // Neither a server nor the network: code of the model, such as one that cannot stream.
+    ...(!isAnswered && !outcome.hasStream && { failedIn: 'doStream' }),
+  })
 }
 
 async function wait(waitMs: number, stop: Stop): Promise<void> {

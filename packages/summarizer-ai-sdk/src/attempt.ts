@@ -10,7 +10,7 @@ export async function attempt(question: Question, stop: Stop): Promise<Outcome> 
   try {
     stop.throwIfStopped()
     stop.listen()
-    return await read(begin(question, stop), answer, stop)
+    return await read(begin(question, stop, answer), answer, stop)
   } catch (error) {
     stop.throwIfStopped()
     return answer.fail(error)
@@ -19,10 +19,10 @@ export async function attempt(question: Question, stop: Stop): Promise<Outcome> 
   }
 }
 
-function begin({ prompt, request, settings }: Question, stop: Stop) {
+function begin({ prompt, request, settings }: Question, stop: Stop, answer: Answer) {
   const bounds = [settings.maxOutputTokens, request.tokensMax].filter((bound) => bound !== undefined)
   const { fullStream } = streamText({
-    model: withIntake(settings.model, stop),
+    model: withIntake(settings.model, stop, () => answer.open()),
     system: prompt.system,
     prompt: prompt.user,
     abortSignal: stop.signal,

@@ -14,7 +14,7 @@ const causeDepthMax = 8
 /** Another end that closed the connection; undici has a name of its own for it. */
 const resetCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 const codePattern = /^(?:E[A-Z0-9]{2,20}|UND_ERR_[A-Z_]{2,30}|CERT_[A-Z_]{2,30})$/
-const namePattern = /^(?:AI_)?[A-Z][A-Za-z]{0,40}(?:Error|Exception)$/
+const namePattern = /^(?:AI_)?(?:[A-Z][A-Za-z]{0,40})?(?:Error|Exception)$/
 
 export function faultOf(error: unknown, now: number): Fault {
   const causes = causesOf(error)

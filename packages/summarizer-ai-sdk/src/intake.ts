@@ -10,9 +10,10 @@ const partCountMax = 65_536
 
 /**
  * The model, with what it streams counted, and cut off at the stop whether or not the model heeds the signal. The
- * SDK takes in a stream as fast as it comes, and goes on with one that does not end by itself.
+ * SDK takes in a stream as fast as it comes, and goes on with one that does not end by itself. `onStream` is told that
+ * the model gave one.
  */
-export function withIntake(model: LanguageModel, stop: Stop): LanguageModel {
+export function withIntake(model: LanguageModel, stop: Stop, onStream: () => void): LanguageModel {
   const inner: Model =
     typeof model === 'string' ? (globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway).languageModel(model) : model
   return {
@@ -23,6 +24,7 @@ export function withIntake(model: LanguageModel, stop: Stop): LanguageModel {
     doGenerate: (options: never) => inner.doGenerate(options),
     doStream: async (options: never) => {
       const result = await inner.doStream(options)
+      onStream()
       return { ...result, stream: intakeOf(result.stream, stop) }
     },
   } as Model

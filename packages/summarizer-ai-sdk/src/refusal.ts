@@ -33,6 +33,8 @@ export interface RefusalFacts {
   readonly networkCode?: string
   readonly errorName?: string
   readonly finishReason?: string
+  /** The call of the model that gave no stream. */
+  readonly failedIn?: 'doStream'
   readonly sizeBytesMax?: number
 }
 
