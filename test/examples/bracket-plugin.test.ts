@@ -63,12 +63,14 @@ it('when it is unloaded, what it was doing is abandoned and blocks nobody', asyn
   expect(session.log.last?.type).toBe('bracket/abandoned')
 })
 
-it('the page on brackets quotes the example as it is', () => {
+it('the page on brackets quotes the examples as they are', () => {
   const page = readFileSync(new URL('../../docs/brackets.md', import.meta.url), 'utf8')
-  const example = readFileSync(new URL('../../examples/bracket-plugin.ts', import.meta.url), 'utf8')
+  const examples = ['bracket-plugin', 'run-plugin'].map((name) =>
+    readFileSync(new URL(`../../examples/${name}.ts`, import.meta.url), 'utf8'),
+  )
   const linesOf = (text: string): string[] => text.split('\n').map((line) => line.trim())
   const quoted = [...page.matchAll(/```ts\n(.*?)```/gs)].flatMap(([, code = '']) => linesOf(code))
-  const known = new Set(linesOf(example))
+  const known = new Set(examples.flatMap(linesOf))
   expect(quoted.length).toBeGreaterThan(8)
   // In the example the append is returned.
   const said = quoted.map((line) => line.replace(/^session\.append\(/, 'return session.append('))

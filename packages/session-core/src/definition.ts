@@ -95,21 +95,28 @@ export interface Bracket {
    * `session`: it may outlive turns; only its own close or a boundary ends it.
    */
   readonly scope: 'turn' | 'session'
-  /** Whether a close is still accepted after the bracket was orphaned or abandoned. */
+  /**
+   * Whether a close is still accepted after the bracket was orphaned or abandoned. So it is with core's tool calls,
+   * whose results the model must see; a plugin's bracket has none of it: begin again instead.
+   */
   readonly late: boolean
   /** The close to record when the plugin goes away while the bracket is live. */
   readonly settle?: (open: SessionEvent) => { readonly type: string; readonly data: unknown }
 }
 
-export interface BracketInput {
+export interface BracketInput<
+  Open extends SessionEventType = SessionEventType,
+  Close extends SessionEventType = SessionEventType,
+  Inside extends SessionEventType = SessionEventType,
+> {
   readonly name: string
-  readonly open: SessionEventType
-  readonly close: SessionEventType | readonly SessionEventType[]
-  readonly inside?: readonly SessionEventType[]
-  /** Default: one key for all, so that at most one is open. */
-  readonly key?: Bracket['key']
+  readonly open: Open
+  readonly close: Close | readonly Close[]
+  readonly inside?: readonly Inside[]
+  /** Asked of events of these types only. Default: one key for all, so that at most one is open. */
+  readonly key?: (event: SessionEvent<NoInfer<Open | Close | Inside>>) => BracketKey
   readonly scope?: Bracket['scope']
-  readonly settle?: Bracket['settle']
+  readonly settle?: (open: SessionEvent<NoInfer<Open>>) => { readonly type: string; readonly data: unknown }
 }
 
 /**
@@ -117,7 +124,11 @@ export interface BracketInput {
  * When the plugin that defined it goes away, a live one is closed with what `settle` gives, or else by a
  * `bracket/abandoned`.
  */
-export function defineBracket(input: BracketInput): Bracket {
+export function defineBracket<
+  Open extends SessionEventType,
+  Close extends SessionEventType,
+  Inside extends SessionEventType = never,
+>(input: BracketInput<Open, Close, Inside>): Bracket {
   const { name, open, close, inside = [], key = () => '', scope = 'turn', settle } = input
   const closes = typeof close === 'string' ? [close] : [...close]
   return Object.freeze({
@@ -125,10 +136,11 @@ export function defineBracket(input: BracketInput): Bracket {
     open,
     close: closes,
     inside,
-    key,
+    // Core asks it of no other types than those that stand above.
+    key: key as Bracket['key'],
     scope,
     late: false,
-    ...(settle && { settle }),
+    ...(settle && { settle: settle as NonNullable<Bracket['settle']> }),
   })
 }
 
