@@ -165,6 +165,11 @@ export interface ProjectionContext {
 export interface Projection<State> {
   readonly name: string
   readonly version: number
+  /**
+   * `shown`: of a type it uses `message`, `amends` and `replaces` only, and of brackets those that replace what the
+   * model sees. A state that asked the vocabulary is folded anew when it would be told otherwise; so, less often.
+   */
+  readonly asks?: 'shown'
   readonly init: () => State
   readonly apply: (state: State, event: SessionEvent, context: ProjectionContext) => State
 }

@@ -3,6 +3,7 @@ import type { Bracket } from './definition.ts'
 import { deepFreeze, type JsonValue } from './json.ts'
 import type { SessionLog } from './log.ts'
 import type { ProjectionSnapshot } from './snapshot.ts'
+import { isToldStill, type Told } from './told.ts'
 import type { AnyProjection, Vocabulary } from './vocabulary.ts'
 
 /** A projection's state, and how far it was folded. */
@@ -17,35 +18,21 @@ export interface Fold {
 /** Folded states that a fork starts with. */
 export type FoldSeed = ReadonlyMap<AnyProjection, Fold>
 
-/** What a state was told by the vocabulary. */
 export interface Resting {
+  /** That of the vocabulary when it was first asked, or last compared. */
   readonly age: number
-  /** Types it was folded over that nobody explained then. */
-  readonly blind: ReadonlySet<string>
-}
-
-/** What a state rests on that asked the vocabulary now. */
-export function restingNow(before: Resting | undefined, log: SessionLog, vocabulary: Vocabulary): Resting {
-  const unexplained = [...log.types.keys()].filter((type) => vocabulary.event(type) === undefined)
-  if (before !== undefined && unexplained.every((type) => before.blind.has(type))) return before
-  const blind = new Set([...(before?.blind ?? []), ...unexplained])
-  return { age: before?.age ?? vocabulary.age, blind }
-}
-
-/** Whether something is explained now that was not when a state was folded over it. */
-export function isExplained(blind: Iterable<string>, vocabulary: Vocabulary): boolean {
-  return [...blind].some((type) => vocabulary.event(type) !== undefined)
+  readonly told: Told
 }
 
 export function snapshotOf(version: number, { state, next, rests }: Fold): ProjectionSnapshot {
-  return { version, seq: next - 1, state, ...(rests && { blind: [...rests.blind] }) }
+  return { version, seq: next - 1, state, ...(rests && { told: rests.told }) }
 }
 
 /** `undefined` when it would be folded otherwise now. Its state is looked at when somebody reads it. */
 export function foldOf(snapshot: ProjectionSnapshot, vocabulary: Vocabulary): Fold | undefined {
-  const { seq, blind } = snapshot
-  if (blind && isExplained(blind, vocabulary)) return undefined
-  const rests = blind && { age: vocabulary.age, blind: new Set(blind) }
+  const { seq, told } = snapshot
+  if (!isToldStill(told, vocabulary)) return undefined
+  const rests = told && { age: vocabulary.age, told }
   return new RestoredFold(snapshot, seq + 1, rests)
 }
 

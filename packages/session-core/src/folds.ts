@@ -4,17 +4,10 @@ import { turn } from './core.ts'
 import type { Bracket, Projection, ProjectionContext } from './definition.ts'
 import { SessionError, assert } from './errors.ts'
 import type { SessionEvent, SessionHeader } from './event.ts'
-import {
-  foldOf,
-  isExplained,
-  restingNow,
-  snapshotOf,
-  unusedBracket,
-  type Fold,
-  type FoldSeed,
-} from './fold.ts'
+import { foldOf, snapshotOf, unusedBracket, type Fold, type FoldSeed, type Resting } from './fold.ts'
 import type { SessionLog } from './log.ts'
 import type { ProjectionSnapshot, SnapshotStates } from './snapshot.ts'
+import { Asking, isOutdone, isToldStill } from './told.ts'
 import type { AnyProjection, Vocabulary } from './vocabulary.ts'
 
 /** Reads events that are not in memory, in order. */
@@ -32,7 +25,8 @@ export interface FoldsTerms {
  *
  * 1. A state that was read covers the whole log.
  * 2. A state that rests on the vocabulary is folded anew when types in the log are explained later, so that a session
- *    which was there before a plugin derives what one does that comes after it.
+ *    which was there before a plugin derives what one does that comes after it. What is not explained any more, a
+ *    living state keeps; one that begins, from a snapshot or as a fork, is what a fold of all events gives.
  * 3. A projection that throws fails alone, at the same event each time.
  * 4. A state that would need events which are not in memory is not given: `NOT_LOADED`, until `load` has read them.
  */
@@ -43,7 +37,7 @@ export class Folds {
   private readonly vocabulary: Vocabulary
   /** Those that no projection was asked for yet. */
   readonly restored: Map<string, ProjectionSnapshot>
-  private consulted = false
+  private asking: Asking
 
   constructor(
     header: SessionHeader,
@@ -51,13 +45,14 @@ export class Folds {
     { vocabulary, seed, restored = new Map() }: FoldsTerms,
   ) {
     this.vocabulary = vocabulary
+    this.asking = new Asking(vocabulary)
     this.restored = new Map(restored)
     for (const [projection, fold] of seed ?? []) this.folds.set(projection, fold)
     this.context = {
       beginsFork: (event) => beginsFork(event, header),
-      event: (type) => this.consult().event(type),
-      bracket: (name) => this.consult().bracket(name),
-      brackets: (type) => this.consult().bracketsOf(type),
+      event: (type) => this.asking.event(type),
+      bracket: (name) => this.asking.bracket(name),
+      brackets: (type) => this.asking.brackets(type),
     }
   }
 
@@ -94,7 +89,9 @@ export class Folds {
     const shared = new Map<AnyProjection, Fold>()
     for (const projection of this.vocabulary.allProjections()) {
       const fold = this.current(projection)
-      if (fold && fold.next <= through + 1) shared.set(projection, fold)
+      if (fold === undefined || fold.next > through + 1) continue
+      // Where all events are in memory, the fork can fold anew what only holds here.
+      if (this.log.base > 0 || isToldStill(fold.rests?.told, this.vocabulary)) shared.set(projection, fold)
     }
     return shared
   }
@@ -133,18 +130,18 @@ export class Folds {
     events: Iterable<SessionEvent>,
   ): unknown {
     const fold: Fold = known ?? { state: projection.init(), next: 0, rests: undefined }
-    this.consulted = fold.rests !== undefined
+    this.asking = new Asking(this.vocabulary, fold.rests?.told, projection.asks)
     let { state, next } = fold
     for (const event of events) {
       try {
         state = projection.apply(state, event, this.context)
       } catch (cause) {
-        this.keep(projection, { state, next: event.seq, rests: fold.rests })
+        this.keep(projection, { state, next: event.seq }, fold.rests)
         throw failed(projection.name, event.seq, cause)
       }
       next = event.seq + 1
     }
-    this.keep(projection, { state, next, rests: fold.rests })
+    this.keep(projection, { state, next }, fold.rests)
     return state
   }
 
@@ -166,14 +163,10 @@ export class Folds {
     }
   }
 
-  private keep(projection: AnyProjection, { state, next, rests }: Fold): void {
-    const resting = this.consulted ? restingNow(rests, this.log, this.vocabulary) : undefined
-    this.folds.set(projection, { state, next, rests: resting })
-  }
-
-  private consult(): Vocabulary {
-    this.consulted = true
-    return this.vocabulary
+  private keep(projection: AnyProjection, folded: Omit<Fold, 'rests'>, before: Resting | undefined): void {
+    const { told } = this.asking
+    const rests = told && { age: before?.age ?? this.vocabulary.age, told }
+    this.folds.set(projection, { ...folded, rests })
   }
 
   /** The state that is known and holds. */
@@ -181,17 +174,11 @@ export class Folds {
     const fold = this.folds.get(projection) ?? this.restore(projection)
     const { age } = this.vocabulary
     if (fold?.rests === undefined || fold.rests.age === age) return fold
-    switch (this.vocabulary.newsSince(fold.rests.age, [...this.log.types.keys()])) {
-      case 'some':
-        // What is folded anew needs all events: where they are not in memory, only if something was not explained.
-        return this.log.base === 0 || isExplained(fold.rests.blind, this.vocabulary)
-          ? undefined
-          : this.renewed(projection, fold)
-      case 'withheld':
-        return fold
-      case 'none':
-        return this.renewed(projection, fold)
-    }
+    const news = this.vocabulary.newsSince(fold.rests.age, [...this.log.types.keys()])
+    if (news === 'withheld') return fold
+    // What is folded anew needs all events: where they are not in memory, only if it would be told more.
+    const isOld = (news === 'some' && this.log.base === 0) || isOutdone(fold.rests.told, this.vocabulary)
+    return isOld ? undefined : this.renewed(projection, fold)
   }
 
   private renewed(projection: AnyProjection, fold: Fold): Fold {

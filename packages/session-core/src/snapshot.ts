@@ -1,3 +1,4 @@
+import type { Told } from './told.ts'
 import type { TypeUse } from './uses.ts'
 
 /** The state of one projection, as plain data. */
@@ -6,8 +7,8 @@ export interface ProjectionSnapshot {
   /** The last event that was applied, -1 for none. */
   readonly seq: number
   readonly state: unknown
-  /** On a state that asked the vocabulary: the types in the log that nobody explained then. */
-  readonly blind?: readonly string[]
+  /** On a state that asked the vocabulary. It is used where the vocabulary tells the same. */
+  readonly told?: Told
 }
 
 export type SnapshotStates = ReadonlyMap<string, ProjectionSnapshot>

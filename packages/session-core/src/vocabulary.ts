@@ -5,6 +5,7 @@ import type { Bracket, Definitions, EventDefinition, Projection } from './defini
 import { SessionError } from './errors.ts'
 import { lastBoundary } from './last-boundary.ts'
 import type { SessionSnapshot } from './snapshot.ts'
+import { isToldStill } from './told.ts'
 import type { SessionView } from './view.ts'
 import { transcript } from './transcript/transcript.ts'
 import type { JsonValue } from './json.ts'
@@ -82,12 +83,12 @@ export class Vocabulary {
     for (const bracket of this.brackets.newest()) yield this.projectionOf(bracket)
   }
 
-  /** Whether a session can start from a snapshot: it holds the states without which core appends nothing. */
+  /** Whether a session can start from a snapshot: it holds what core needs, as it would be folded now. */
   accepts({ seq, projections }: SessionSnapshot): boolean {
     const brackets = (coreDefinitions.brackets ?? []).map((bracket) => this.projectionOf(bracket))
     return [...coreProjections, ...brackets].every(({ name, version }) => {
       const found = projections.get(name)
-      return found?.version === version && found.seq === seq
+      return found?.version === version && found.seq === seq && isToldStill(found.told, this)
     })
   }
 

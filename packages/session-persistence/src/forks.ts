@@ -16,7 +16,7 @@ import { noEventAt } from './refused-read.ts'
 import type { ForkRequest } from './request.ts'
 import type { Claim, Lease, Receipted } from './storage.ts'
 import type { StoreAccess } from './store-access.ts'
-import { asUnknown } from './stored-session.ts'
+import { asUnknown, seedOf } from './stored-session.ts'
 
 /** Stored sessions that inherit from others. */
 export class Forks {
@@ -76,20 +76,13 @@ export class Forks {
     })
     const { view } = read
     const through = view.log.length - 1
+    const seed = await seedOf(view)
     const isCut = terms.through !== undefined
     const source = isCut ? await this.wholeOf(sessions, parentId, carry) : view
     const header = sessions.forkHeader(view.header, through, forkNames(terms))
     const claim = this.access.newClaim(carry)
     const lease = await asUnknown(parentId, () => storage.fork({ id: parentId, through }, header, claim))
-    return this.bind(sessions, lease, {
-      header,
-      seed: view.seed(),
-      source,
-      carry,
-      claim,
-      read,
-      as: terms.as,
-    })
+    return this.bind(sessions, lease, { header, seed, source, carry, claim, read, as: terms.as })
   }
 
   /** As it is now: a living one may know more than what is stored of it. */

@@ -1,10 +1,10 @@
-import type { ProjectionSnapshot, SessionSnapshot } from '@tidemark/session-core'
+import type { ProjectionSnapshot, SessionSnapshot, Told } from '@tidemark/session-core'
 import { z } from 'zod'
 import { fitting } from './fitting.ts'
 import { decode, encodePieces, parseMessagePack } from './msgpack.ts'
 
-/** The form of the content; another one is not read. */
-const contentFormat = 1
+/** The form of the content; another one is not read. In 1 a state did not say what it was told of types. */
+const contentFormat = 2
 
 /** How long encoding goes on before others may work, in milliseconds. */
 const sliceMs = 2
@@ -19,9 +19,10 @@ export async function encodeSnapshot(
   pause: () => Promise<void>,
 ): Promise<Uint8Array> {
   const states: Record<string, unknown> = {}
-  for (const [name, { state, ...found }] of projections) {
+  for (const [name, { version, seq: last, told, state }] of projections) {
     const bytes = state === undefined ? undefined : await encodeInSlices(state, pause)
-    Object.defineProperty(states, name, { value: { ...found, state: bytes }, enumerable: true })
+    const value = { version, seq: last, told: told && Object.fromEntries(told), state: bytes }
+    Object.defineProperty(states, name, { value, enumerable: true })
   }
   return encodeInSlices({ format: contentFormat, seq, tailSeq, types, projections: states }, pause)
 }
@@ -58,7 +59,7 @@ export function decodeSnapshot(content: Uint8Array): FoundSnapshot | undefined {
 interface EncodedState {
   readonly version: number
   readonly seq: number
-  readonly blind?: readonly string[] | undefined
+  readonly told?: Readonly<Record<string, readonly string[]>> | undefined
   readonly state?: Uint8Array | undefined
 }
 
@@ -66,14 +67,14 @@ interface EncodedState {
 class LateState implements ProjectionSnapshot {
   readonly version: number
   readonly seq: number
-  readonly blind?: readonly string[]
+  readonly told?: Told
   private bytes: Uint8Array | undefined
   private value: unknown
 
-  constructor({ version, seq, blind, state }: EncodedState) {
+  constructor({ version, seq, told, state }: EncodedState) {
     this.version = version
     this.seq = seq
-    if (blind) this.blind = blind
+    if (told) this.told = new Map(Object.entries(told))
     this.bytes = state
   }
 
@@ -98,7 +99,7 @@ const schema = z.object({
       version: z.number(),
       seq: seqSchema,
       state: z.instanceof(Uint8Array).optional(),
-      blind: z.array(z.string()).optional(),
+      told: z.record(z.string(), z.array(z.string())).optional(),
     }),
   ),
 })

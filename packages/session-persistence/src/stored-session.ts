@@ -1,5 +1,6 @@
-import { SessionError, isSessionError } from '@tidemark/session-core'
-import type { HistorySource, RetainBounds, Retained, Sessions, SessionView } from '@tidemark/session-core'
+import { SessionError, isSessionError, transcript } from '@tidemark/session-core'
+import type { HistorySource, RetainBounds, Retained, Sessions } from '@tidemark/session-core'
+import type { SessionSeed, SessionView } from '@tidemark/session-core'
 import { noBatch, noEventAt } from './refused-read.ts'
 import { decodeSnapshot, type FoundSnapshot } from './snapshot-content.ts'
 import type { Receipted, Rest, SessionStorage, StoredBatch, Tail, Writer } from './storage.ts'
@@ -21,6 +22,9 @@ export interface StoredSession {
 
 /** How often a log is read anew that others take over while it is read. */
 const readsMax = 16
+
+/** Snapshots that are decoded before the log is read instead. */
+const snapshotTriesMax = 4
 
 /** What is wanted of a stored session: all of it, unless something says less. */
 export interface Wanted {
@@ -45,6 +49,20 @@ export interface Reading {
  */
 export function readStored(id: string, wanted: Wanted, reading: Reading): Promise<StoredSession> {
   return untilStill(id, () => readOnce(id, wanted, reading))
+}
+
+/**
+ * What a session starts with that goes on from a view. A plugin that came while the view was read may explain what its
+ * states were folded without.
+ */
+export async function seedOf(view: SessionView): Promise<SessionSeed> {
+  try {
+    return view.seed()
+  } catch (error) {
+    if (!isSessionError(error) || error.code !== 'NOT_LOADED') throw error
+  }
+  await view.load(transcript)
+  return view.seed()
 }
 
 /** Reads a log again that somebody took over while it was read. @throws SessionError `LOCKED`. */
@@ -110,10 +128,16 @@ async function findSnapshot(
   through: number | undefined,
   { storage, sessions }: Reading,
 ): Promise<FoundSnapshot | undefined> {
-  const found = await asUnknown(id, async () => storage.snapshots?.load(id, through))
-  const decoded = found && decodeSnapshot(found.content)
-  if (found === undefined || decoded?.snapshot.seq !== found.at.seq) return undefined
-  return sessions.vocabulary.accepts(decoded.snapshot) ? decoded : undefined
+  let within = through
+  for (let tries = 0; tries < snapshotTriesMax; tries++) {
+    const found = await asUnknown(id, async () => storage.snapshots?.load(id, within))
+    if (found === undefined) return undefined
+    const decoded = decodeSnapshot(found.content)
+    const isOurs = decoded?.snapshot.seq === found.at.seq
+    if (isOurs && sessions.vocabulary.accepts(decoded.snapshot)) return decoded
+    within = found.at.seq - 1 // an older one may have been folded as it would be now
+  }
+  return undefined
 }
 
 function refuseShort({ id, log }: SessionView, through: number | undefined): void {

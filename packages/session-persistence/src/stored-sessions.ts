@@ -21,7 +21,7 @@ import type {
 } from './request.ts'
 import type { Lease, Tail } from './storage.ts'
 import { StoreAccess, type StoreOptions } from './store-access.ts'
-import { asUnknown, type StoredSession } from './stored-session.ts'
+import { asUnknown, seedOf, type StoredSession } from './stored-session.ts'
 import type { StoredView } from './stored-view.ts'
 import type { SessionSummary, SummaryPage } from './summary.ts'
 import { Upkeep } from './upkeep.ts'
@@ -33,7 +33,7 @@ const pageLength = 50
  * the caller.
  *
  * 1. The caller's permission comes first, so that no other refusal reveals anything.
- * 2. History is read and understood before the session is claimed.
+ * 2. History is read and understood before the session is claimed, so that what cannot go on spends no epoch.
  * 3. A claim ends up in a living session, or is released.
  */
 export class StoredSessions {
@@ -75,6 +75,7 @@ export class StoredSessions {
       await authorization.require({ operation: 'resume', sessionId: id, as })
       return open.reserve(id, 'LOCKED', async () => {
         const read = await this.access.read(id, { receipt, carry })
+        await seedOf(read.view)
         const claim = this.access.newClaim(carry)
         const terms = { claim, ...(force && { force }), ...(receipt && { receipt }) }
         const lease = await asUnknown(id, () => storage.acquire(id, terms))
@@ -88,7 +89,8 @@ export class StoredSessions {
             const { view } = claimed
             const history = this.access.historyOf(id)
             const source = await this.access.originOf(view, recovered)
-            const inherited = { header: view.header, seed: view.seed(), source, recovered, carry }
+            const seed = await seedOf(view)
+            const inherited = { header: view.header, seed, source, recovered, carry }
             const session = sessions.create({ ...inherited, recorder, history, incarnation })
             for (const record of recovered) sessions.tellRecovered(session, record)
             return session

@@ -49,6 +49,7 @@ export interface TranscriptState {
 export const transcript: Projection<TranscriptState> = defineProjection({
   name: 'transcript',
   version: 2,
+  asks: 'shown',
   init: () => ({
     entries: emptyList,
     calls: nothingOpen,
