@@ -15,6 +15,7 @@
  * - `OWNED`: a name of the vocabulary belongs to another owner.
  * - `NOT_LOADED`: the answer would need events that are not in memory.
  * - `PROJECTION_FAILED`: a projection threw; `seq` says at which event.
+ * - `UNFIT_STATE`: a projection's state is no plain data, so that no snapshot holds it; `name` and `path` say where.
  * - `BACK_PRESSURE`: too much is waiting; try again after a flush.
  *
  * Storage:
@@ -47,6 +48,7 @@ export type SessionErrorCode =
   | 'OWNED'
   | 'NOT_LOADED'
   | 'PROJECTION_FAILED'
+  | 'UNFIT_STATE'
   | 'BACK_PRESSURE'
   | 'LOCKED'
   | 'FENCED'

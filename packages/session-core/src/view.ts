@@ -68,9 +68,13 @@ export class SessionView {
     await this.folds.load(projection, (from, through) => this.pages(from, through))
   }
 
-  /** Loads every projection and bracket that is defined and is not loaded. What throws keeps no other from it. */
-  async loadAll(): Promise<void> {
+  /**
+   * Loads every projection and bracket that is defined and is not loaded, but for the projections of these names. What
+   * throws keeps no other from it.
+   */
+  async loadAll({ except }: { readonly except?: ReadonlySet<string> } = {}): Promise<void> {
     for (const projection of this.folds.notLoadedYet()) {
+      if (except?.has(projection.name)) continue
       try {
         await this.load(projection)
       } catch (error) {

@@ -2,6 +2,7 @@ import { SessionError, type Recorder, type Session, type Sessions } from '@tidem
 import { thisProcess } from './process.ts'
 import { SessionWindow, type WindowOptions, type WindowTerms } from './session-window.ts'
 import type { Lease, SnapshotShelf } from './storage.ts'
+import { UnfitStates } from './unfit-states.ts'
 import { WriteBehind, type WriteBehindOptions } from './write-behind.ts'
 
 export interface OpenSessionsOptions extends Omit<
@@ -37,8 +38,11 @@ export class OpenSessions {
   private readonly opening = new Map<string, Promise<unknown>>()
   private readonly underWay = new Set<Promise<unknown>>()
   private readonly closing = new AbortController()
+  private readonly unfit: UnfitStates
 
-  constructor(private readonly options: OpenSessionsOptions) {}
+  constructor(private readonly options: OpenSessionsOptions) {
+    this.unfit = new UnfitStates(options.report)
+  }
 
   /** Aborted once closing has begun. */
   get closed(): AbortSignal {
@@ -122,7 +126,8 @@ export class OpenSessions {
     bound: Origin & Pick<WindowOptions, 'writer' | 'lease'>,
   ): SessionWindow | undefined {
     const { shelf, window: terms, report } = this.options
-    return shelf && new SessionWindow({ session, shelf, terms, report, ...bound })
+    const { unfit } = this
+    return shelf && new SessionWindow({ session, shelf, terms, unfit, report, ...bound })
   }
 
   /** Ends what is open, also sessions of plugins that will live on. */

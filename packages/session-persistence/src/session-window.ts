@@ -1,6 +1,7 @@
 import { Retained, type RetainBounds, type Session } from '@tidemark/session-core'
 import { encodeSnapshot } from './snapshot-content.ts'
 import type { Lease, SnapshotShelf } from './storage.ts'
+import type { UnfitStates } from './unfit-states.ts'
 import type { WriteBehind } from './write-behind.ts'
 
 export interface WindowTerms extends RetainBounds {
@@ -29,6 +30,7 @@ export interface WindowOptions {
   readonly snapshotSeq: number
   /** What was read of the log before it was opened. */
   readonly retained?: Retained | undefined
+  readonly unfit: UnfitStates
   readonly report: (error: unknown) => void
 }
 
@@ -37,7 +39,8 @@ export interface WindowOptions {
  *
  * 1. A snapshot is taken of what is durable, in the background, one at a time.
  * 2. An event is let go of once it is durable and a snapshot holds it.
- * 3. A snapshot that cannot be written costs the shortcut, and nothing else.
+ * 3. A snapshot that cannot be written costs the shortcut, and nothing else. A state that no snapshot can hold costs
+ *    that projection's.
  */
 export class SessionWindow {
   private readonly retained: Retained
@@ -88,12 +91,13 @@ export class SessionWindow {
     const { session, writer, lease, shelf, report } = this.options
     try {
       // What was defined too late catches up here, so that the next resume has it.
-      await session.loadAll()
+      await session.loadAll({ except: this.options.unfit.names })
       const snapshot = session.snapshot()
       const { sizeBytes } = this.retained
       const tailSeq = Math.min(this.retained.from(session.log.length, tailBounds), snapshot.seq + 1)
       const at = writer.cut(snapshot.seq)
-      const content = await encodeSnapshot(snapshot, tailSeq, pause)
+      const { content, unfit } = await encodeSnapshot(snapshot, tailSeq, pause)
+      this.options.unfit.tell(unfit)
       await shelf.save(lease, { at: await at, content })
       this.lastSeq = snapshot.seq
       this.lastSizeBytes = sizeBytes

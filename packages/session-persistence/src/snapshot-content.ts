@@ -1,13 +1,21 @@
+import { isSessionError, type SessionError } from '@tidemark/session-core'
 import type { ProjectionSnapshot, SessionSnapshot, Told } from '@tidemark/session-core'
 import { z } from 'zod'
 import { fitting } from './fitting.ts'
-import { decode, encodePieces, parseMessagePack } from './msgpack.ts'
+import { decode, encodePieces, encodeState, parseMessagePack } from './msgpack.ts'
 
 /** The form of the content; another one is not read. In 1 a state did not say what it was told of types. */
 const contentFormat = 2
 
 /** How long encoding goes on before others may work, in milliseconds. */
 const sliceMs = 2
+
+/** What is written of a snapshot. */
+export interface EncodedSnapshot {
+  readonly content: Uint8Array
+  /** `UNFIT_STATE` of each projection that is left out: it is folded from the log when somebody wants it. */
+  readonly unfit: readonly SessionError[]
+}
 
 /**
  * A snapshot as bytes. Each state is MessagePack of its own inside it, so that it is decoded when somebody asks for it:
@@ -17,20 +25,36 @@ export async function encodeSnapshot(
   { seq, types, projections }: SessionSnapshot,
   tailSeq: number,
   pause: () => Promise<void>,
-): Promise<Uint8Array> {
+): Promise<EncodedSnapshot> {
   const states: Record<string, unknown> = {}
+  const unfit: SessionError[] = []
   for (const [name, { version, seq: last, told, state }] of projections) {
-    const bytes = state === undefined ? undefined : await encodeInSlices(state, pause)
+    const bytes = await unlessUnfit(encodeInSlices(encodeState(name, state), pause), unfit)
+    if (bytes === undefined) continue
     const value = { version, seq: last, told: told && Object.fromEntries(told), state: bytes }
     Object.defineProperty(states, name, { value, enumerable: true })
   }
-  return encodeInSlices({ format: contentFormat, seq, tailSeq, types, projections: states }, pause)
+  const whole = { format: contentFormat, seq, tailSeq, types, projections: states }
+  return { content: await encodeInSlices(encodePieces(whole), pause), unfit }
 }
 
-async function encodeInSlices(value: unknown, pause: () => Promise<void>): Promise<Uint8Array> {
+async function unlessUnfit<T>(encoding: Promise<T>, unfit: SessionError[]): Promise<T | undefined> {
+  try {
+    return await encoding
+  } catch (error) {
+    if (!isSessionError(error) || error.code !== 'UNFIT_STATE') throw error
+    unfit.push(error)
+    return undefined
+  }
+}
+
+async function encodeInSlices(
+  encoding: Iterable<Uint8Array>,
+  pause: () => Promise<void>,
+): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
   let since = performance.now()
-  for (const piece of encodePieces(value)) {
+  for (const piece of encoding) {
     pieces.push(piece)
     if (performance.now() - since < sliceMs) continue
     await pause()
@@ -60,7 +84,7 @@ interface EncodedState {
   readonly version: number
   readonly seq: number
   readonly told?: Readonly<Record<string, readonly string[]>> | undefined
-  readonly state?: Uint8Array | undefined
+  readonly state: Uint8Array
 }
 
 /** A state that is decoded when it is first asked for. Its bytes proved themselves when they were read. */
@@ -98,7 +122,7 @@ const schema = z.object({
     z.object({
       version: z.number(),
       seq: seqSchema,
-      state: z.instanceof(Uint8Array).optional(),
+      state: z.instanceof(Uint8Array),
       told: z.record(z.string(), z.array(z.string())).optional(),
     }),
   ),
