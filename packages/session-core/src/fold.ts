@@ -25,12 +25,17 @@ export interface Resting {
 }
 
 export function snapshotOf(version: number, { state, next, rests }: Fold): ProjectionSnapshot {
-  return { version, seq: next - 1, state, ...(rests && { told: rests.told }) }
+  return { version, seq: next - 1, state, ...(rests && { told: Object.fromEntries(rests.told) }) }
+}
+
+export function toldIn({ told }: ProjectionSnapshot): Told | undefined {
+  return told && new Map(Object.entries(told))
 }
 
 /** `undefined` when it would be folded otherwise now. Its state is looked at when somebody reads it. */
 export function foldOf(snapshot: ProjectionSnapshot, vocabulary: Vocabulary): Fold | undefined {
-  const { seq, told } = snapshot
+  const { seq } = snapshot
+  const told = toldIn(snapshot)
   if (!isToldStill(told, vocabulary)) return undefined
   const rests = told && { age: vocabulary.age, told }
   return new RestoredFold(snapshot, seq + 1, rests)

@@ -1,4 +1,4 @@
-import type { Told } from './told.ts'
+import type { ToldData } from './told.ts'
 import type { TypeUse } from './uses.ts'
 
 /** The state of one projection, as plain data. */
@@ -8,7 +8,7 @@ export interface ProjectionSnapshot {
   readonly seq: number
   readonly state: unknown
   /** On a state that asked the vocabulary. It is used where the vocabulary tells the same. */
-  readonly told?: Told
+  readonly told?: ToldData
 }
 
 export type SnapshotStates = ReadonlyMap<string, ProjectionSnapshot>

@@ -9,6 +9,9 @@ type Kind = 'event' | 'shows' | 'bracket' | 'brackets' | 'replacing'
  */
 export type Told = ReadonlyMap<string, readonly string[]>
 
+/** The same as plain data. */
+export type ToldData = Readonly<Record<string, readonly string[]>>
+
 /** In an answer that was not the same all the while. No vocabulary gives it, so that no other fold takes the state. */
 const changed = '(changed)'
 

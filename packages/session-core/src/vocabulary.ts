@@ -2,6 +2,7 @@ import { bracketProjection, bracketStatePrefix, type BracketState } from './brac
 import { beginningsOf, type Beginning, type SessionSource } from './beginning.ts'
 import { coreDefinitions } from './core.ts'
 import type { Bracket, Definitions, EventDefinition, Projection } from './definition.ts'
+import { toldIn } from './fold.ts'
 import { SessionError } from './errors.ts'
 import { lastBoundary } from './last-boundary.ts'
 import type { SessionSnapshot } from './snapshot.ts'
@@ -88,7 +89,7 @@ export class Vocabulary {
     const brackets = (coreDefinitions.brackets ?? []).map((bracket) => this.projectionOf(bracket))
     return [...coreProjections, ...brackets].every(({ name, version }) => {
       const found = projections.get(name)
-      return found?.version === version && found.seq === seq && isToldStill(found.told, this)
+      return found?.version === version && found.seq === seq && isToldStill(toldIn(found), this)
     })
   }
 

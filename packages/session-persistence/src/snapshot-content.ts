@@ -1,5 +1,5 @@
 import { isSessionError, type SessionError } from '@tidemark/session-core'
-import type { ProjectionSnapshot, SessionSnapshot, Told } from '@tidemark/session-core'
+import type { ProjectionSnapshot, SessionSnapshot, ToldData } from '@tidemark/session-core'
 import { z } from 'zod'
 import { fitting } from './fitting.ts'
 import { decode, encodePieces, encodeState, parseMessagePack } from './msgpack.ts'
@@ -31,7 +31,7 @@ export async function encodeSnapshot(
   for (const [name, { version, seq: last, told, state }] of projections) {
     const bytes = await unlessUnfit(encodeInSlices(encodeState(name, state), pause), unfit)
     if (bytes === undefined) continue
-    const value = { version, seq: last, told: told && Object.fromEntries(told), state: bytes }
+    const value = { version, seq: last, told, state: bytes }
     Object.defineProperty(states, name, { value, enumerable: true })
   }
   const whole = { format: contentFormat, seq, tailSeq, types, projections: states }
@@ -83,7 +83,7 @@ export function decodeSnapshot(content: Uint8Array): FoundSnapshot | undefined {
 interface EncodedState {
   readonly version: number
   readonly seq: number
-  readonly told?: Readonly<Record<string, readonly string[]>> | undefined
+  readonly told?: ToldData | undefined
   readonly state: Uint8Array
 }
 
@@ -91,14 +91,14 @@ interface EncodedState {
 class LateState implements ProjectionSnapshot {
   readonly version: number
   readonly seq: number
-  readonly told?: Told
+  readonly told?: ToldData
   private bytes: Uint8Array | undefined
   private value: unknown
 
   constructor({ version, seq, told, state }: EncodedState) {
     this.version = version
     this.seq = seq
-    if (told) this.told = new Map(Object.entries(told))
+    if (told) this.told = told
     this.bytes = state
   }
 
