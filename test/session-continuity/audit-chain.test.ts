@@ -151,6 +151,25 @@ describe('an audit chain', () => {
     expect((await verify(world.start())).isSound).toBe(true)
   })
 
+  it.each<[string, unknown]>([
+    ['an empty action', { action: '' }],
+    ['an action of 101 characters', { action: 'x'.repeat(101) }],
+    ['an action that is no text', { action: 5 }],
+    ['a list as its detail', { action: 'a', detail: [] }],
+    ['no detail at all', { action: 'a', detail: null }],
+    ['a text as its detail', { action: 'a', detail: 'text' }],
+  ])('%s, which a reader would call damage, is refused before anything is written', async (_, entry) => {
+    const world = new World()
+    const handle = await begin(world.start())
+    const before = [world.files('root'), world.files('witness')]
+    expect(await refusalOf(() => handle.audit(entry as never))).toMatchObject({ code: 'INVALID_PAYLOAD' })
+    expect([world.files('root'), world.files('witness')]).toEqual(before)
+    await handle.audit({ action: 'x'.repeat(100), detail: {} })
+    await handle.close()
+    expect((await verify(world.start())).isSound).toBe(true)
+    expect((await resume(world.start())).isOpen).toBe(true)
+  })
+
   it('what is no lossless JSON is refused before anything is written', async () => {
     const world = new World()
     const handle = await begin(world.start())

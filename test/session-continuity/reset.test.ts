@@ -84,6 +84,15 @@ describe('reset', () => {
     },
   )
 
+  it('a clock that tells what no date is leaves a state that can be read', async () => {
+    const world = new World()
+    const handle = await begin(world.start())
+    world.time = 1e300
+    await (await handle.reset({ reason: 'a clock' })).close()
+    world.time = 30_000
+    expect(await reasonFor(() => resume(world.start()))).toBe('stale-credential')
+  })
+
   it('needs its own grant; without it nothing changes', async () => {
     const world = new World()
     const process = world.start({ grants: () => ({ operations: ['begin', 'raise'] }) })

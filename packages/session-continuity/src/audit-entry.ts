@@ -1,7 +1,8 @@
-import { assertLossless, type JsonObject } from '@tidemark/session-core'
+import { SessionError, assertLossless, type JsonObject } from '@tidemark/session-core'
 import { z } from 'zod'
 import { digestPattern, sha256 } from './digest.ts'
 import { parseJson } from './json-text.ts'
+import { refusal } from './refusal.ts'
 
 /** One thing that was done, or that was about to be done. */
 export interface AuditEntry {
@@ -45,7 +46,10 @@ const entrySchema = z.strictObject({
   detail: z.record(z.string(), z.unknown()),
 })
 
-/** An entry after a head, with its digest: SHA-256 of its one spelling, which holds the digest before it. */
+/**
+ * An entry after a head, with its digest: SHA-256 of its one spelling, which holds the digest before it.
+ * @throws SessionError `INVALID_PAYLOAD` for what `findEntry` would not take back; `BACK_PRESSURE` (`too-many`).
+ */
 export function sealEntry(
   head: ChainHead | undefined,
   { incarnation, time, action, detail }: Pick<AuditEntry, 'incarnation' | 'time' | 'action' | 'detail'>,
@@ -59,7 +63,13 @@ export function sealEntry(
     action,
     detail,
   }
-  return { entry, digest: digestOf(entry) }
+  const sealed = { entry, digest: digestOf(entry) }
+  const line = lineOf(sealed)
+  refuseSize(line)
+  // By the reader itself: what it does not take would be damage, for good and for everybody.
+  if (findEntry(line.slice(0, -1))) return sealed
+  const message = `an audit entry has an action of 1 to ${actionLengthMax} characters and an object as its detail`
+  throw new SessionError('INVALID_PAYLOAD', `${message}; nothing was written`)
 }
 
 /** The line of an entry, with its line feed. */
@@ -81,6 +91,12 @@ export function findEntry(line: string): SealedEntry | undefined {
 /** Whether an entry's content is what its digest is of. */
 export function isIntact({ entry, digest }: SealedEntry): boolean {
   return digestOf(entry) === digest
+}
+
+function refuseSize(line: string): void {
+  const sizeBytes = Buffer.byteLength(line)
+  if (sizeBytes > entrySizeBytesMax)
+    throw refusal('too-many', `an audit entry of ${sizeBytes} bytes; at most ${entrySizeBytesMax}`)
 }
 
 function digestOf(entry: AuditEntry): string {

@@ -88,7 +88,7 @@ export class Handle {
   /** Resolves when the entry is durable: what it tells of may happen then, and not before. */
   audit({ action, detail = {} }: AuditInput): Promise<void> {
     return this.turn('audit', async () => {
-      if (action.startsWith('continuity/'))
+      if (String(action).startsWith('continuity/'))
         throw refusal('no-grant', 'actions that begin with "continuity/" are written by continuity itself')
       await this.look()
       await this.write(action, detail)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@tidemark/session-core'
-import { entrySizeBytesMax, lineOf, sealEntry, type ChainHead, type SealedEntry } from './audit-entry.ts'
+import { lineOf, sealEntry, type ChainHead, type SealedEntry } from './audit-entry.ts'
 import { headOf, holds, readChain, type ChainLink, type ChainReading } from './audit-chain.ts'
 import { reasonOf, refusal } from './refusal.ts'
 import type { ScopeWitness } from './scope-witness.ts'
@@ -92,9 +92,7 @@ export class Incarnation {
       action,
       detail,
     })
-    const line = lineOf(sealed)
-    refuseSize(line)
-    await writer.append(line, { isLast: action === closeAction })
+    await writer.append(lineOf(sealed), { isLast: action === closeAction })
     this.last = sealed
   }
 
@@ -142,9 +140,7 @@ function sealFirst(
   const links = before.links.map((link) => ({ ...link }))
   const broken = before.broken.length > 0 ? { broken: [...before.broken] } : {}
   const opening = { number, scope, store: storeId, key, links, ...broken, ...detail }
-  const sealed = sealEntry(undefined, { incarnation: id, time: now(), action, detail: opening })
-  refuseSize(lineOf(sealed))
-  return sealed
+  return sealEntry(undefined, { incarnation: id, time: now(), action, detail: opening })
 }
 
 /**
@@ -185,10 +181,4 @@ const noBytes = new Uint8Array()
 
 function headOfSealed({ entry, digest }: SealedEntry): ChainHead {
   return { index: entry.index, digest }
-}
-
-function refuseSize(line: string): void {
-  const sizeBytes = Buffer.byteLength(line)
-  if (sizeBytes > entrySizeBytesMax)
-    throw refusal('too-many', `an audit entry of ${sizeBytes} bytes; at most ${entrySizeBytesMax}`)
 }

@@ -18,6 +18,9 @@ export interface PolicyState {
   readonly operations: readonly string[]
 }
 
+/** The last moment that a date tells. */
+const timeMax = 8.64e15
+
 export const policyStateSchema = z.strictObject({
   generation: z.int().min(1),
   sensitivity: z.string().min(1).max(100),
@@ -145,7 +148,10 @@ export function judgeReset(facts: Facts, { generation, now, principal, operation
     assurance: principal.assurance,
     newestAuthenticatedAt,
     // A clock that tells no number leaves what was seen to go by.
-    credentialsAfter: Math.max(Number.isFinite(now) ? Math.ceil(now) : -1, newestAuthenticatedAt),
+    credentialsAfter: Math.max(
+      Number.isFinite(now) ? Math.min(Math.ceil(now), timeMax) : -1,
+      newestAuthenticatedAt,
+    ),
     operations,
   })
 }

@@ -63,7 +63,7 @@ export class Policy {
       if (verdict.kind === 'no')
         throw refusal(verdict.reason, `refused: ${verdict.reason}; nothing was changed`)
       const { state } = verdict
-      assert(policyStateSchema.safeParse(state).success, 'what is written can be read')
+      refuseUnreadable(state)
       const { found } = facts
       if (found.kind === 'found' && isSameState(found.state, state)) {
         // Whoever wrote it may not have come so far.
@@ -87,6 +87,7 @@ export class Policy {
     { number, above, patch }: { number: number; above: number; patch: WitnessPatch },
   ): Promise<PolicyState | undefined> {
     const { cell, witness, key } = this.parts
+    refuseUnreadable(state)
     const revision = await cell.replace(state, { expected: number, above })
     if (revision === undefined) return undefined
     const { generation, sensitivity } = state
@@ -111,6 +112,10 @@ export class Policy {
     const { generation, sensitivity } = state
     await witness.patch({ ...patch, mark: { key, value: { revision, generation, sensitivity } } })
   }
+}
+
+function refuseUnreadable(state: PolicyState): void {
+  assert(policyStateSchema.safeParse(state).success, 'a state that is written can be read')
 }
 
 function asState(found: CellFound): StateFound {

@@ -1,3 +1,4 @@
+import { assert } from '@tidemark/session-core'
 import type { Labels } from './label.ts'
 import { refusal } from './refusal.ts'
 import type { AuditShelf, Cell } from './store.ts'
@@ -42,6 +43,7 @@ export class ScopeWitness {
       const before = known ?? (found.kind === 'missing' ? noWitness : await this.salvage())
       const after = mergeWitness(before, patch, this.labels)
       if (after === known) return this.cell.settle()
+      assert(parse(after), 'a witness that is written can be read')
       if ((await this.cell.replace(after, { expected: found.number })) !== undefined) return
       await this.shelf.pause()
     }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { assert } from '@tidemark/session-core'
 import { reasonOf } from '../refusal.ts'
 import { sha256 } from '../digest.ts'
 import { parseJson } from '../json-text.ts'
@@ -68,7 +69,9 @@ export class FileCell implements Cell {
     if (expected === 0) await ensureFolder(port, path, this.place.above)
     const number = Math.max(expected, above) + 1
     const temporary = join(path, `tmp-${spell(number)}-${port.random(8)}`)
-    await createWhole(port, temporary, encode({ number, name, store: storeId ?? null, value }))
+    const bytes = encode({ number, name, store: storeId ?? null, value })
+    assert(bytes.length <= valueSizeBytesMax && decode(bytes), 'a value that is written can be read')
+    await createWhole(port, temporary, bytes)
     const isTaken = !(await linkTo(port, temporary, join(path, spell(number))))
     await cleanUp(() => port.unlink(temporary))
     if (isTaken) return undefined
