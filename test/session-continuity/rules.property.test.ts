@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Labels, policy, witnesses } from './source.ts'
+import { Labels, judgeRecover, marks as markRules, policy, witnesses } from './source.ts'
 
 const names = ['public', 'internal', 'confidential', 'secret']
 const labels = new Labels(names, 'public')
@@ -9,16 +9,16 @@ const label = fc.constantFrom(...names)
 const state: policy.PolicyState = {
   generation: 1,
   sensitivity: 'public',
-  assurance: 1,
-  newestAuthenticatedAt: 1,
-  credentialsAfter: -1,
+  assurance: 4,
+  newestAuthenticatedAt: 4,
+  credentialsAfter: 4,
   operations: [],
 }
 
 function factsOf(
   found: policy.PolicyState,
   revision = 1,
-  mark: policy.Mark | undefined = undefined,
+  mark: markRules.Mark | undefined = undefined,
 ): policy.Facts {
   const { generation, sensitivity } = found
   return {
@@ -62,15 +62,28 @@ describe('the rules', () => {
     revision: fc.integer({ min: 1, max: 4 }),
     generation: fc.integer({ min: 1, max: 3 }),
     sensitivity: label,
+    credentials: fc.record({
+      assurance: fc.nat(3),
+      newestAuthenticatedAt: fc.nat(3),
+      credentialsAfter: fc.nat(3),
+    }),
   })
 
-  it('a state is refused exactly when it is behind the witness in anything', () => {
+  it('a state is refused exactly when it is behind the witness in anything, or of a generation that is not coming', () => {
+    const coming = fc.option(fc.record({ generation: fc.integer({ min: 1, max: 4 }), sensitivity: label }))
     fc.assert(
-      fc.property(mark, mark, (stored, witnessed) => {
+      fc.property(mark, mark, coming, (stored, witnessed, next) => {
         const found = { ...state, generation: stored.generation, sensitivity: stored.sensitivity }
-        const verdict = policy.judgeStanding(factsOf(found, stored.revision, witnessed))
-        const isBehind = stored.revision < witnessed.revision || rank(stored) < rank(witnessed)
-        expect(verdict).toMatchObject(isBehind ? { kind: 'no', reason: 'behind-witness' } : { kind: 'yes' })
+        const known = { ...witnessed, ...(next && { coming: next }) }
+        const verdict = policy.judgeStanding(factsOf(found, stored.revision, known))
+        const isBehind =
+          stored.revision < witnessed.revision ||
+          stored.generation < witnessed.generation ||
+          (stored.generation === witnessed.generation && rank(stored) < rank(witnessed))
+        const isExpected = next?.generation === stored.generation && rank(stored) >= rank(next)
+        const isAhead = stored.generation > witnessed.generation && !isExpected
+        const reason = isBehind ? 'behind-witness' : 'ahead-of-witness'
+        expect(verdict).toMatchObject(isBehind || isAhead ? { kind: 'no', reason } : { kind: 'yes' })
       }),
     )
   })
@@ -79,7 +92,7 @@ describe('the rules', () => {
     const key = 'a'.repeat(64)
     fc.assert(
       fc.property(fc.array(mark, { minLength: 1, maxLength: 8 }), (marks) => {
-        const merged = (all: readonly policy.Mark[]): policy.Mark =>
+        const merged = (all: readonly markRules.Mark[]): markRules.Mark =>
           all.reduce(
             (witness, value) => witnesses.mergeWitness(witness, { mark: { key, value } }, labels),
             witnesses.noWitness,
@@ -109,7 +122,7 @@ describe('the rules', () => {
             reached,
             labels,
           }
-          const verdict = policy.judgeRecover(evidence, { principal, operations: [] })
+          const verdict = judgeRecover(evidence, { principal, operations: [] })
           const all = [...states, ...reached, ...(witnessed ? [witnessed] : [])]
           if (verdict.kind === 'no') {
             expect([all.length, verdict.reason]).toEqual([0, 'unknown-scope'])

@@ -95,6 +95,7 @@ export function termsOf(settings: Settings, parts: TermsParts): Terms {
     closeStore: async () => (isBorrowed ? undefined : store.close()),
     rules,
     now,
+    clockToleranceMs,
     labels,
     authentication: new Authentication({ authenticators, answerMsMax, clockToleranceMs, now, report }),
     grants: new Grants({ ask: settings.grants, answerMsMax, now, report }),

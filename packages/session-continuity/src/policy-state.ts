@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import type { Labels } from './label.ts'
+import { isShortOf, reachOf, type CredentialBounds, type Mark } from './mark.ts'
+import { generationMax } from './numbering.ts'
 import type { Principal } from './principal.ts'
 import type { ContinuityReason } from './refusal.ts'
 
 /** What continues over a restart, for one principal in one scope. */
-export interface PolicyState {
+export interface PolicyState extends CredentialBounds {
   /** Counted from 1. What was issued under an older one is dead. */
   readonly generation: number
   readonly sensitivity: string
@@ -22,7 +24,7 @@ export interface PolicyState {
 const timeMax = 8.64e15
 
 export const policyStateSchema = z.strictObject({
-  generation: z.int().min(1),
+  generation: z.int().min(1).max(generationMax),
   sensitivity: z.string().min(1).max(100),
   assurance: z.int().min(0),
   newestAuthenticatedAt: z.int().min(0),
@@ -34,13 +36,6 @@ export type StateFound =
   | { readonly kind: 'missing' }
   | { readonly kind: 'damaged' }
   | { readonly kind: 'found'; readonly revision: number; readonly state: PolicyState }
-
-/** How far the witness saw a state come. */
-export interface Mark {
-  readonly revision: number
-  readonly generation: number
-  readonly sensitivity: string
-}
 
 /** What a rule looks at. The witness was read before the state, so a sound state is never behind it. */
 export interface Facts {
@@ -56,25 +51,40 @@ export type Verdict =
 const no = (reason: ContinuityReason): Verdict => ({ kind: 'no', reason })
 const yes = (state: PolicyState): Verdict => ({ kind: 'yes', state })
 
-/** Whether a state goes on from where the witness saw it. What is ahead of the witness is a crash that was in time. */
+/**
+ * Whether a state goes on from where the witness saw it. What is ahead of it within a generation is a crash that was
+ * in time; a new generation is the only way down, and so the witness knows of it first.
+ */
 export function judgeStanding({ found, mark, labels }: Facts): Verdict {
   if (found.kind === 'damaged') return no('damaged')
   if (found.kind === 'missing') return no(mark ? 'lost-state' : 'unknown-scope')
   if (!mark) return no('no-witness')
   const { state, revision } = found
-  if (!labels.has(state.sensitivity) || !labels.has(mark.sensitivity)) return no('unknown-label')
-  const isBehind =
-    revision < mark.revision ||
-    state.generation < mark.generation ||
-    (state.generation === mark.generation && labels.isBelow(state.sensitivity, mark.sensitivity))
-  return isBehind ? no('behind-witness') : yes(state)
+  const { coming } = mark
+  const told = [state.sensitivity, mark.sensitivity, ...(coming ? [coming.sensitivity] : [])]
+  if (!told.every((label) => labels.has(label))) return no('unknown-label')
+  if (revision < mark.revision || state.generation < mark.generation) return no('behind-witness')
+  const reached = reachOf(state)
+  if (state.generation === mark.generation)
+    return isShortOf(reached, mark, labels) ? no('behind-witness') : yes(state)
+  const isExpected = coming?.generation === state.generation && !isShortOf(reached, coming, labels)
+  return isExpected ? yes(state) : no('ahead-of-witness')
 }
 
-/** Whether a credential may go on with what an earlier one established. */
-function judgeCredential(state: PolicyState, { assurance, authenticatedAt }: Principal): Verdict {
-  if (assurance < state.assurance) return no('weaker-assurance')
-  if (authenticatedAt < state.newestAuthenticatedAt || authenticatedAt <= state.credentialsAfter)
-    return no('stale-credential')
+/** Whether a credential may go on with what earlier ones established. */
+export function refuseCredential(
+  bounds: CredentialBounds,
+  { assurance, authenticatedAt }: Principal,
+): ContinuityReason | undefined {
+  if (assurance < bounds.assurance) return 'weaker-assurance'
+  const isStale = authenticatedAt < bounds.newestAuthenticatedAt || authenticatedAt <= bounds.credentialsAfter
+  return isStale ? 'stale-credential' : undefined
+}
+
+function judgeCredential(state: PolicyState, principal: Principal): Verdict {
+  const reason = refuseCredential(state, principal)
+  if (reason) return no(reason)
+  const { assurance, authenticatedAt } = principal
   return yes({ ...state, assurance, newestAuthenticatedAt: authenticatedAt })
 }
 
@@ -145,7 +155,8 @@ export function judgeReset(facts: Facts, { generation, now, principal, operation
   return yes({
     generation: generation + 1,
     sensitivity: facts.labels.floor,
-    assurance: principal.assurance,
+    // Another instance may have been refreshed to more than this one was opened with.
+    assurance: Math.max(principal.assurance, current.state.assurance),
     newestAuthenticatedAt,
     // A clock that tells no number leaves what was seen to go by.
     credentialsAfter: Math.max(
@@ -167,35 +178,4 @@ export function judgeRefresh(facts: Facts, terms: RefreshTerms): Verdict {
   const current = judgeGeneration(facts, terms)
   if (current.kind === 'no') return current
   return terms.isSamePrincipal ? judgeCredential(current.state, terms.principal) : no('other-principal')
-}
-
-/** What is left of a lost or damaged state. */
-export interface Evidence {
-  readonly states: readonly PolicyState[]
-  readonly mark: Mark | undefined
-  /** What the audit chains say was reached. */
-  readonly reached: readonly Pick<Mark, 'generation' | 'sensitivity'>[]
-  readonly labels: Labels
-}
-
-/** A new generation at the highest label that anything proves, of whichever generation it was. */
-export function judgeRecover(evidence: Evidence, { principal, operations }: BeginTerms): Verdict {
-  const { states, mark, reached, labels } = evidence
-  const proven = [...states, ...reached, ...(mark ? [mark] : [])]
-  if (proven.length === 0) return no('unknown-scope')
-  if (proven.some(({ sensitivity }) => !labels.has(sensitivity))) return no('unknown-label')
-  const newest = states.reduce<PolicyState | undefined>(
-    (best, state) => (best && best.generation > state.generation ? best : state),
-    undefined,
-  )
-  const judged = newest ? judgeCredential(newest, principal) : undefined
-  if (judged?.kind === 'no') return judged
-  return yes({
-    generation: Math.max(...proven.map(({ generation }) => generation)) + 1,
-    sensitivity: labels.highest(labels.floor, ...proven.map(({ sensitivity }) => sensitivity)),
-    assurance: principal.assurance,
-    newestAuthenticatedAt: principal.authenticatedAt,
-    credentialsAfter: newest?.credentialsAfter ?? -1,
-    operations,
-  })
 }

@@ -7,7 +7,8 @@ import {
   type StateFound,
   type Verdict,
 } from './policy-state.ts'
-import { refusal } from './refusal.ts'
+import { reachOf } from './mark.ts'
+import { reasonOf, refusal } from './refusal.ts'
 import type { ScopeWitness } from './scope-witness.ts'
 import type { AuditShelf, Cell, CellFound } from './store.ts'
 import type { WitnessPatch } from './witness.ts'
@@ -64,13 +65,14 @@ export class Policy {
         throw refusal(verdict.reason, `refused: ${verdict.reason}; nothing was changed`)
       const { state } = verdict
       refuseUnreadable(state)
-      const { found } = facts
+      const { found, mark } = facts
       if (found.kind === 'found' && isSameState(found.state, state)) {
         // Whoever wrote it may not have come so far.
         await cell.settle()
         await this.witnessed(found.revision, state, patch)
         return state
       }
+      if (mark && state.generation > mark.generation) await this.announce(state)
       const revision = await cell.replace(state, { expected: facts.number })
       if (revision !== undefined) {
         await this.witnessed(revision, state, patch)
@@ -88,10 +90,10 @@ export class Policy {
   ): Promise<PolicyState | undefined> {
     const { cell, witness, key } = this.parts
     refuseUnreadable(state)
+    await this.announce(state, { isSalvaged: true })
     const revision = await cell.replace(state, { expected: number, above })
     if (revision === undefined) return undefined
-    const { generation, sensitivity } = state
-    const mark = { key, value: { revision, generation, sensitivity } }
+    const mark = { key, value: { revision, ...reachOf(state) } }
     await witness.patch({ ...patch, mark }, { isSalvaged: true })
     return state
   }
@@ -107,10 +109,22 @@ export class Policy {
     return values.flatMap((value) => policyStateSchema.safeParse(value).data ?? [])
   }
 
+  /**
+   * Tells the witness which generation is coming, so that it is not taken for a forged one. Of a damaged witness
+   * nothing is known yet: until the state is written, it stays one.
+   */
+  private async announce(state: PolicyState, { isSalvaged = false } = {}): Promise<void> {
+    const { witness, key } = this.parts
+    try {
+      await witness.patch({ coming: { key, value: reachOf(state) } })
+    } catch (error) {
+      if (!isSalvaged || reasonOf(error) !== 'damaged') throw error
+    }
+  }
+
   private async witnessed(revision: number, state: PolicyState, patch: WitnessPatch): Promise<void> {
     const { witness, key } = this.parts
-    const { generation, sensitivity } = state
-    await witness.patch({ ...patch, mark: { key, value: { revision, generation, sensitivity } } })
+    await witness.patch({ ...patch, mark: { key, value: { revision, ...reachOf(state) } } })
   }
 }
 

@@ -52,6 +52,8 @@ export class Recovery {
       action: 'continuity/recover',
       detail: {
         ...{ reason: clipped(request.reason), principal: principal.id },
+        // Where it is less than was recorded, the clock says that the record was made under one that was ahead.
+        credentialsAfter: state.credentialsAfter,
         reached: [{ key: own.key, generation, sensitivity }],
       },
       isTolerant: true,
@@ -81,14 +83,17 @@ export class Recovery {
 
   /** What this very recovery has recorded already proves nothing. */
   private async judge({ access, principal, current, inherited }: JudgeTerms, ownId?: string): Promise<Found> {
-    const { labels, rules } = this.terms
+    const { labels, rules, now, clockToleranceMs } = this.terms
     const policy = access.policyOf(principal.id)
     const mark = (await access.witness.salvage()).marks[policy.key]
     const { number } = await policy.found()
     const states = await policy.provable()
     const recorded = (await access.records.salvage()).filter(({ incarnation }) => incarnation !== ownId)
     const reached = recorded.flatMap((each) => each.reached).filter(({ key }) => key === policy.key)
-    const verdict = rules.judgeRecover({ states, mark, reached, labels }, { principal, operations: current })
+    const verdict = rules.judgeRecover(
+      { states, mark, reached, labels },
+      { principal, operations: current, latest: now() + clockToleranceMs },
+    )
     if (verdict.kind === 'no') throw refused(verdict.reason)
     const sensitivity = labels.highest(verdict.state.sensitivity, ...inherited)
     return { number, above: mark?.revision ?? 0, state: { ...verdict.state, sensitivity } }

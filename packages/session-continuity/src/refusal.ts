@@ -17,6 +17,7 @@ export type ContinuityReason =
   | 'known-scope'
   | 'lost-state'
   | 'behind-witness'
+  | 'ahead-of-witness'
   | 'other-store'
   | 'no-witness'
   | 'damaged'
@@ -42,6 +43,7 @@ const codes: Readonly<Record<ContinuityReason, SessionErrorCode>> = {
   'known-scope': 'EXISTS',
   'lost-state': 'CORRUPT',
   'behind-witness': 'CORRUPT',
+  'ahead-of-witness': 'CORRUPT',
   'other-store': 'CORRUPT',
   'no-witness': 'CORRUPT',
   damaged: 'CORRUPT',

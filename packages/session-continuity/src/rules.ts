@@ -1,5 +1,6 @@
 import { isAllowed } from './grants.ts'
 import * as policy from './policy-state.ts'
+import { judgeRecover } from './recover-rule.ts'
 import { judgeStore } from './store-identity.ts'
 import { judgeAcknowledge } from './orphan.ts'
 import { isHeaderOf } from './session-header.ts'
@@ -12,7 +13,7 @@ export const rules = {
   judgeAcknowledge,
   judgeBegin: policy.judgeBegin,
   judgeGeneration: policy.judgeGeneration,
-  judgeRecover: policy.judgeRecover,
+  judgeRecover,
   judgeRefresh: policy.judgeRefresh,
   judgeReset: policy.judgeReset,
   judgeResume: policy.judgeResume,

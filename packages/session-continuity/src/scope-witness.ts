@@ -42,6 +42,7 @@ export class ScopeWitness {
         throw refusal('damaged', 'the witness of a scope is damaged')
       const before = known ?? (found.kind === 'missing' ? noWitness : await this.salvage())
       const after = mergeWitness(before, patch, this.labels)
+      if (after === noWitness) return // there is nothing to tell
       if (after === known) return this.cell.settle()
       assert(parse(after), 'a witness that is written can be read')
       if ((await this.cell.replace(after, { expected: found.number })) !== undefined) return

@@ -19,6 +19,7 @@ export interface Terms {
   readonly refusals: Refusals
   readonly rules: Rules
   readonly now: () => number
+  readonly clockToleranceMs: number
   /** Handles that are open in this process. */
   readonly handles: HandleBook
   readonly sessionLabels: SessionLabels

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ChainHead } from './audit-entry.ts'
 import { digestPattern } from './digest.ts'
 import type { Labels } from './label.ts'
-import type { Mark } from './policy-state.ts'
+import { isSameMark, markSchema, mergeMarks, type Mark, type Reach } from './mark.ts'
 import { refusal } from './refusal.ts'
 
 /** Principals that a scope's witness can tell apart. */
@@ -29,14 +29,8 @@ const head = z.strictObject({
   incarnation: z.string().max(100),
 })
 
-const mark = z.strictObject({
-  revision: z.int().min(1),
-  generation: z.int().min(1),
-  sensitivity: z.string().min(1).max(100),
-})
-
 export const witnessSchema = z.strictObject({
-  marks: z.record(z.string().regex(digestPattern), mark),
+  marks: z.record(z.string().regex(digestPattern), markSchema),
   heads: z.record(z.string().regex(/^\d{1,15}$/), head),
 })
 
@@ -44,6 +38,8 @@ export const noWitness: Witness = { marks: {}, heads: {} }
 
 export interface WitnessPatch {
   readonly mark?: { readonly key: string; readonly value: Mark }
+  /** A generation that is about to be written, of a key that has a mark. */
+  readonly coming?: { readonly key: string; readonly value: Reach }
   readonly head?: { readonly number: number; readonly value: WitnessedHead }
   /** Incarnations that are over, and that a chain which is witnessed links to at their end. */
   readonly settled?: readonly number[]
@@ -54,7 +50,11 @@ export interface WitnessPatch {
  * @throws SessionError `BACK_PRESSURE` (`too-many`): it stays small.
  */
 export function mergeWitness(before: Witness, patch: WitnessPatch, labels: Labels): Witness {
-  const marks = patch.mark ? withMark(before.marks, patch.mark, labels) : before.marks
+  const { coming } = patch
+  const known = coming && before.marks[coming.key]
+  const announced = known && { key: coming.key, value: { ...known, coming: coming.value } }
+  const expecting = announced ? withMark(before.marks, announced, labels) : before.marks
+  const marks = patch.mark ? withMark(expecting, patch.mark, labels) : expecting
   const added = patch.head ? withHead(before.heads, patch.head) : before.heads
   const heads = without(added, patch.settled ?? [])
   if (marks === before.marks && heads === before.heads) return before
@@ -65,7 +65,6 @@ export function mergeWitness(before: Witness, patch: WitnessPatch, labels: Label
   return { marks, heads }
 }
 
-/** Of two marks the later generation, and within one the higher label. */
 function withMark(
   marks: Witness['marks'],
   { key, value }: { readonly key: string; readonly value: Mark },
@@ -73,15 +72,8 @@ function withMark(
 ): Witness['marks'] {
   const old = marks[key]
   if (!old) return { ...marks, [key]: value }
-  const later = old.generation > value.generation ? old : value
-  const isSame = old.generation === value.generation
-  const sensitivity = isSame ? labels.highest(old.sensitivity, value.sensitivity) : later.sensitivity
-  const merged = { ...later, sensitivity, revision: Math.max(old.revision, value.revision) }
-  const isKnown =
-    merged.revision === old.revision &&
-    merged.generation === old.generation &&
-    merged.sensitivity === old.sensitivity
-  return isKnown ? marks : { ...marks, [key]: merged }
+  const merged = mergeMarks(old, value, labels)
+  return isSameMark(merged, old) ? marks : { ...marks, [key]: merged }
 }
 
 function withHead(
