@@ -1,10 +1,17 @@
 import { z } from 'zod'
-import { findEntry, firstPrevious, isIntact, type ChainHead, type SealedEntry } from './audit-entry.ts'
+import {
+  closeAction,
+  findEntry,
+  firstPrevious,
+  isIntact,
+  type ChainHead,
+  type SealedEntry,
+} from './audit-entry.ts'
 import { digestPattern } from './digest.ts'
 
 /** What is wrong with a chain, and from which entry on. */
 export interface ChainFault {
-  readonly kind: 'spelling' | 'content' | 'gap' | 'link' | 'foreign' | 'empty'
+  readonly kind: 'spelling' | 'content' | 'gap' | 'link' | 'foreign' | 'empty' | 'extended'
   readonly index: number
 }
 
@@ -43,6 +50,10 @@ const openingSchema = z.object({
       digest: z.string().regex(digestPattern),
     }),
   ),
+  /** Numbers of those that were over by then: the heads that are linked to are their ends. */
+  ended: z.array(z.int()).optional(),
+  /** The digest of the numbers that nobody counted to, where there were any and somebody went on all the same. */
+  strays: z.string().optional(),
 })
 
 /** What the first entry of a chain says of it. */
@@ -71,10 +82,10 @@ export function readChain(bytes: Uint8Array, place: ChainPlace): ChainReading {
   if (entries.length === 0) return { entries, tornSizeBytes: 0, fault: { kind: 'empty', index: 0 } }
   const { number, scope, storeId } = place
   const isOwn = opening?.number === number && opening.scope === scope && opening.store === storeId
-  // What it links to was there when it began: its number was given after theirs.
-  const isLinked = opening?.links.every((link) => link.number < number)
   const fault: ChainFault = { kind: isOwn ? 'link' : 'foreign', index: 0 }
-  return { entries, tornSizeBytes: rest.length, ...(!(isOwn && isLinked) && { fault }) }
+  // A chain links to what came before it.
+  const holdsUp = isOwn && opening.links.every((link) => link.number < number)
+  return { entries, tornSizeBytes: rest.length, ...(!holdsUp && { fault }) }
 }
 
 /** The incarnation that a file begins with; the rest of it is not looked at. */
@@ -101,6 +112,7 @@ function judgeLine(line: Buffer, before: SealedEntry | undefined, index: number)
   if (entry.index !== index) return { kind: 'gap', index }
   if (entry.previous !== (before?.digest ?? firstPrevious)) return { kind: 'link', index }
   if (before && entry.incarnation !== before.entry.incarnation) return { kind: 'foreign', index }
+  if (before?.entry.action === closeAction) return { kind: 'extended', index }
   return sealed
 }
 

@@ -31,6 +31,9 @@ export interface ChainHead {
 
 export const firstPrevious = '0'.repeat(64)
 
+/** The action of a clean end. */
+export const closeAction = 'continuity/close'
+
 /** UTF-16 code units of an action. */
 export const actionLengthMax = 100
 

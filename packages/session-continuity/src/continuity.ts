@@ -4,7 +4,8 @@ import type { Operation } from './grants.ts'
 import type { Handle } from './handle.ts'
 import type { Orphan } from './orphan.ts'
 import { Recovery, type RecoverRequest } from './recovery.ts'
-import { acknowledgeAction, type Recorded } from './records.ts'
+import { acknowledgeAction, nameOf, noteOf } from './acknowledged.ts'
+import type { Recorded } from './records.ts'
 import { refusal } from './refusal.ts'
 import { noteRefusal } from './refusals.ts'
 import { refuseScope } from './scope.ts'
@@ -77,10 +78,12 @@ export class Continuity {
    */
   async acknowledge(incarnation: string, { as, reason }: AcknowledgeRequest): Promise<void> {
     return this.attemptAs('acknowledge', as, async (handle) => {
-      const found = (await this.recordsOf(handle)).find((each) => each.incarnation === incarnation)
+      const named = (await this.recordsOf(handle)).filter((each) => nameOf(each) === incarnation)
+      const found = named.find(({ life }) => life === 'orphaned') ?? named[0]
       const judged = this.terms.rules.judgeAcknowledge(found?.life)
-      if (judged) throw refusal(judged, `${judged}: it cannot be acknowledged; nothing was changed`)
-      await handle.record(acknowledgeAction, { incarnation, reason: clipped(reason) })
+      if (judged || !found)
+        throw refusal(judged ?? 'no-orphan', 'it cannot be acknowledged; nothing was changed')
+      await handle.record(acknowledgeAction, { ...noteOf(found), reason: clipped(reason) })
     })
   }
 
@@ -165,7 +168,8 @@ export class Continuity {
   }
 }
 
-function asOrphan({ number, incarnation = '', principal = '', fault, ...recorded }: Recorded): Orphan {
-  const { startedAt, entriesCount } = recorded
+function asOrphan(recorded: Recorded): Orphan {
+  const { number, principal = '', startedAt, entriesCount, fault } = recorded
+  const incarnation = nameOf(recorded)
   return { number, incarnation, principal, startedAt, entriesCount, isIntact: fault === undefined }
 }

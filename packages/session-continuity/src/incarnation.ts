@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@tidemark/session-core'
-import { lineOf, sealEntry, type ChainHead, type SealedEntry } from './audit-entry.ts'
-import { headOf, holds, readChain, type ChainLink, type ChainReading } from './audit-chain.ts'
+import { closeAction, lineOf, sealEntry, type ChainHead, type SealedEntry } from './audit-entry.ts'
+import { findOpening, headOf, holds, readChain, type ChainLink, type ChainReading } from './audit-chain.ts'
+import { sha256 } from './digest.ts'
+import { follow, type Followed } from './numbering.ts'
 import { reasonOf, refusal } from './refusal.ts'
 import type { ScopeWitness } from './scope-witness.ts'
 import type { AuditShelf, AuditWriter } from './store.ts'
@@ -9,9 +11,6 @@ import type { WitnessPatch } from './witness.ts'
 
 /** Others who begin at the same time, one after the other. */
 const triesMax = 1_000
-
-/** The action of a clean end. */
-export const closeAction = 'continuity/close'
 
 export interface Birth {
   readonly shelf: AuditShelf
@@ -38,6 +37,7 @@ interface Predecessors {
   readonly links: readonly ChainLink[]
   readonly settled: readonly number[]
   readonly broken: readonly number[]
+  readonly strays: readonly number[]
 }
 
 /**
@@ -139,7 +139,9 @@ function sealFirst(
   const { storeId, scope, key, now, action, detail } = birth
   const links = before.links.map((link) => ({ ...link }))
   const broken = before.broken.length > 0 ? { broken: [...before.broken] } : {}
-  const opening = { number, scope, store: storeId, key, links, ...broken, ...detail }
+  const ended = [...before.settled]
+  const strays = before.strays.length > 0 ? { strays: digestOf(before.strays) } : {}
+  const opening = { number, scope, store: storeId, key, links, ended, ...broken, ...strays, ...detail }
   return sealEntry(undefined, { incarnation: id, time: now(), action, detail: opening })
 }
 
@@ -150,7 +152,9 @@ function sealFirst(
 async function predecessorsOf(birth: Birth): Promise<Predecessors & { readonly number: number }> {
   const { shelf, witness, storeId, scope, isTolerant = false } = birth
   const { heads } = isTolerant ? await witness.salvage() : await witness.read()
-  const highest = (await shelf.numbers()).at(-1) ?? 0
+  const { numbers: followed, strays } = followIn(await shelf.numbers(), heads)
+  const highest = followed.at(-1) ?? 0
+  let isKnown = strays.length === 0 || isTolerant
   const links: ChainLink[] = []
   const settled: number[] = []
   const broken: number[] = []
@@ -162,6 +166,7 @@ async function predecessorsOf(birth: Birth): Promise<Predecessors & { readonly n
     // Asked before it is read: what a dead one wrote is all that there will be.
     const isOver = incarnation === undefined || !(await shelf.isHeld(incarnation))
     const reading = await read()
+    isKnown ||= findOpening(reading)?.strays === digestOf(strays)
     const witnessed: ChainHead | undefined = heads[number]
     if (reading.fault || (witnessed && !holds(reading, witnessed))) {
       if (!isTolerant) throw refusal('damaged', `audit chain ${number} was cut or changed`, { number })
@@ -173,8 +178,20 @@ async function predecessorsOf(birth: Birth): Promise<Predecessors & { readonly n
     settled.push(number)
     if (incarnation !== undefined) await shelf.forget(incarnation)
   }
+  if (!isKnown)
+    throw refusal('damaged', 'an audit file has a number that nobody counted to', { number: strays[0] })
   // Also above what the witness knows: a number is never given twice, though its file be gone.
-  return { number: Math.max(0, ...numbers) + 1, links, settled, broken }
+  return { number: Math.max(0, ...numbers) + 1, links, settled, broken, strays }
+}
+
+/** The chains to go by. The witness knows how far they were counted. */
+export function followIn(listed: readonly number[], heads: Readonly<Record<string, ChainHead>>): Followed {
+  const known = Object.keys(heads).map(Number)
+  return follow(listed, known.length > 0 ? Math.max(...known) : undefined)
+}
+
+function digestOf(numbers: readonly number[]): string {
+  return sha256(JSON.stringify(numbers))
 }
 
 const noBytes = new Uint8Array()

@@ -5,6 +5,7 @@ export type Life = 'running' | 'closed' | 'orphaned' | 'acknowledged'
 
 /** An incarnation that ended without closing. */
 export interface Orphan {
+  /** Its id; `chain-<number>` where the chain is gone, or does not tell. */
   readonly incarnation: string
   readonly number: number
   readonly principal: string

@@ -7,7 +7,7 @@ import {
   type StateFound,
   type Verdict,
 } from './policy-state.ts'
-import { reachOf } from './mark.ts'
+import { reachOf, type Mark } from './mark.ts'
 import { reasonOf, refusal } from './refusal.ts'
 import type { ScopeWitness } from './scope-witness.ts'
 import type { AuditShelf, Cell, CellFound } from './store.ts'
@@ -28,7 +28,7 @@ export interface PolicyParts {
 }
 
 /** What a decision is made upon, and the number that it has to be the next after. */
-export type FoundFacts = Facts & { readonly number: number }
+export type FoundFacts = Facts & { readonly number: number; readonly hasStrays: boolean }
 
 /** The stored policy state of one key, with its mark in the witness. */
 export class Policy {
@@ -43,10 +43,11 @@ export class Policy {
     const { witness, key, cell, labels } = this.parts
     for (let looks = 1; ; looks++) {
       const { [key]: mark } = (await witness.read()).marks
-      const found = await cell.read()
+      const found = await cell.read({ known: mark?.revision })
       // A begin that is under way has its witness in a moment; one that was killed never has.
       const isDecided = mark !== undefined || found.kind !== 'found' || looks >= looksMax
-      if (isDecided) return { found: asState(found), mark, labels, number: found.number }
+      const hasStrays = found.kind === 'found' && found.hasStrays === true
+      if (isDecided) return { found: asState(found), mark, labels, number: found.number, hasStrays }
       await this.parts.shelf.pause()
     }
   }
@@ -99,8 +100,8 @@ export class Policy {
   }
 
   /** Where the cell stands, sound or not. */
-  async found(): Promise<CellFound> {
-    return this.parts.cell.read()
+  async found(mark: Mark | undefined): Promise<CellFound> {
+    return this.parts.cell.read({ known: mark?.revision })
   }
 
   /** Whatever is left of it and proves itself. */

@@ -1,14 +1,12 @@
 import { z } from 'zod'
 import { findOpening, firstIncarnation, holds, readChain, type ChainReading } from './audit-chain.ts'
-import type { ChainHead } from './audit-entry.ts'
-import { closeAction, isClosed } from './incarnation.ts'
+import { closeAction, type ChainHead } from './audit-entry.ts'
+import { Acknowledged } from './acknowledged.ts'
+import { followIn, isClosed } from './incarnation.ts'
 import type { Life } from './orphan.ts'
 import type { ScopeWitness } from './scope-witness.ts'
 import type { AuditShelf } from './store.ts'
 import type { Witness } from './witness.ts'
-
-/** The action of whoever acknowledges an orphan. */
-export const acknowledgeAction = 'continuity/acknowledge'
 
 /** One incarnation, as its audit file and the kernel tell of it; the entries themselves are not kept. */
 export interface Recorded {
@@ -26,7 +24,7 @@ export interface Recorded {
 }
 
 export type ChainFaultKind =
-  NonNullable<ChainReading['fault']>['kind'] | 'missing' | 'truncated' | 'exchanged'
+  NonNullable<ChainReading['fault']>['kind'] | 'missing' | 'truncated' | 'exchanged' | 'stray'
 
 export interface RecordsPlace {
   readonly storeId: string
@@ -61,22 +59,23 @@ export class Records {
   private async against({ heads }: Witness): Promise<readonly Recorded[]> {
     const wanted = new WantedHeads()
     for (const [number, head] of Object.entries(heads)) wanted.add({ number: Number(number), ...head })
-    const acknowledged = new Set<unknown>()
+    const acknowledged = new Acknowledged()
     const found = new Map<number, Recorded>()
-    for (const number of [...(await this.shelf.numbers())].reverse()) {
+    const { numbers: followed, strays } = followIn(await this.shelf.numbers(), heads)
+    for (const number of [...strays, ...followed].reverse()) {
       const { reading, isHeld } = await this.read(number)
-      for (const { entry } of reading.entries)
-        if (entry.action === acknowledgeAction) acknowledged.add(entry.detail.incarnation)
-      for (const link of findOpening(reading)?.links ?? []) wanted.add(link)
-      found.set(number, recordedOf(number, reading, { isHeld, missed: wanted.missedIn(number, reading) }))
+      const isStray = number > (followed.at(-1) ?? 0)
+      const fault = isStray ? 'stray' : wanted.faultIn(number, reading)
+      const recorded = recordedOf(number, reading, { isHeld, fault })
+      found.set(number, recorded)
+      if (isStray) continue
+      // What stands in a chain that does not hold, anybody may have written there.
+      if (recorded.fault === undefined) acknowledged.addFrom(reading)
+      const { links, ended } = findOpening(reading) ?? { links: [] }
+      for (const link of links) wanted.add({ ...link, isOver: ended?.includes(link.number) })
     }
     const numbers = withGaps([...found.keys(), ...wanted.numbers])
-    return numbers.map((number) => {
-      const recorded = found.get(number) ?? missing(number)
-      const { life, incarnation } = recorded
-      const isKnown = life === 'orphaned' && incarnation !== undefined && acknowledged.has(incarnation)
-      return isKnown ? { ...recorded, life: 'acknowledged' } : recorded
-    })
+    return numbers.map((number) => acknowledged.judge(found.get(number) ?? missing(number)))
   }
 
   /** Asked before it is read: one that ended cleanly in between is not taken for an orphan. */
@@ -88,35 +87,39 @@ export class Records {
   }
 }
 
+type WantedHead = ChainHead & { readonly isOver?: boolean | undefined }
+
 /** Heads that chains must hold, until they were looked for. */
 class WantedHeads {
-  private readonly byNumber = new Map<number, Map<string, ChainHead>>()
+  private readonly byNumber = new Map<number, Map<string, WantedHead>>()
 
   get numbers(): readonly number[] {
     return [...this.byNumber.keys()]
   }
 
-  add({ number, index, digest }: ChainHead & { readonly number: number }): void {
-    const heads = this.byNumber.get(number) ?? new Map<string, ChainHead>()
-    this.byNumber.set(number, heads.set(`${index} ${digest}`, { index, digest }))
+  add({ number, index, digest, isOver = false }: WantedHead & { readonly number: number }): void {
+    const heads = this.byNumber.get(number) ?? new Map<string, WantedHead>()
+    this.byNumber.set(number, heads.set(`${index} ${digest} ${isOver}`, { index, digest, isOver }))
   }
 
-  /** The first that a chain does not hold. What is wanted of it later comes from a chain that is no successor. */
-  missedIn(number: number, reading: ChainReading): ChainHead | undefined {
+  /** What others know of a chain, and it does not hold: all that it held then, and nothing after its end. */
+  faultIn(number: number, reading: ChainReading): ChainFaultKind | undefined {
     const heads = [...(this.byNumber.get(number)?.values() ?? [])]
     this.byNumber.delete(number)
-    return heads.find((head) => !holds(reading, head))
+    const { length } = reading.entries
+    const missed = heads.find((head) => !holds(reading, head))
+    if (missed) return length <= missed.index ? 'truncated' : 'exchanged'
+    return heads.some(({ index, isOver }) => isOver && length > index + 1) ? 'extended' : undefined
   }
 }
 
 function recordedOf(
   number: number,
   reading: ChainReading,
-  { isHeld, missed }: { readonly isHeld: boolean; readonly missed: ChainHead | undefined },
+  { isHeld, fault }: { readonly isHeld: boolean; readonly fault: ChainFaultKind | undefined },
 ): Recorded {
   const { entries, tornSizeBytes } = reading
   const first = entries[0]?.entry
-  const cut = missed && (entries.length <= missed.index ? 'truncated' : 'exchanged')
   return {
     number,
     incarnation: first?.incarnation,
@@ -125,8 +128,9 @@ function recordedOf(
     entriesCount: entries.length,
     tornSizeBytes,
     reached: reachedIn(reading),
-    life: isHeld ? 'running' : isClosed(reading) ? 'closed' : 'orphaned',
-    fault: reading.fault?.kind ?? cut,
+    // What was written after an end does not end it.
+    life: isHeld ? 'running' : isClosed(reading) && fault !== 'extended' ? 'closed' : 'orphaned',
+    fault: reading.fault?.kind ?? fault,
   }
 }
 

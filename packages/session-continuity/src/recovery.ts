@@ -86,7 +86,7 @@ export class Recovery {
     const { labels, rules, now, clockToleranceMs } = this.terms
     const policy = access.policyOf(principal.id)
     const mark = (await access.witness.salvage()).marks[policy.key]
-    const { number } = await policy.found()
+    const { number } = await policy.found(mark)
     const states = await policy.provable()
     const recorded = (await access.records.salvage()).filter(({ incarnation }) => incarnation !== ownId)
     const reached = recorded.flatMap((each) => each.reached).filter(({ key }) => key === policy.key)

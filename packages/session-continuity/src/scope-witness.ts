@@ -24,6 +24,12 @@ export class ScopeWitness {
     throw refusal('damaged', 'the witness of a scope is damaged')
   }
 
+  /** Whether values of it lie about with numbers that nobody counted to. */
+  async hasStrays(): Promise<boolean> {
+    const found = await this.cell.read()
+    return found.kind === 'found' && found.hasStrays === true
+  }
+
   /** What is left of it, where it is damaged: it is evidence, and no base to go on from. */
   async salvage(): Promise<Witness> {
     const values = (await this.cell.provable()).flatMap((value) => parse(value) ?? [])

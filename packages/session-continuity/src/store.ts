@@ -37,7 +37,18 @@ export interface ScopePlace {
 export type CellFound =
   | { readonly kind: 'missing'; readonly number: 0 }
   | { readonly kind: 'damaged'; readonly number: number }
-  | { readonly kind: 'found'; readonly number: number; readonly value: unknown }
+  | {
+      readonly kind: 'found'
+      readonly number: number
+      readonly value: unknown
+      /** There are values with numbers that nobody counted to: they are not gone by. */
+      readonly hasStrays?: boolean
+    }
+
+export interface ReadTerms {
+  /** A number that is known to have been given: what counts is near it. */
+  readonly known?: number | undefined
+}
 
 export interface ReplaceTerms {
   /** The number that the value was decided upon. */
@@ -48,7 +59,7 @@ export interface ReplaceTerms {
 
 /** A value under compare-and-swap. */
 export interface Cell {
-  read(): Promise<CellFound>
+  read(terms?: ReadTerms): Promise<CellFound>
   /** The new number; `undefined` when somebody else was faster. */
   replace(value: unknown, terms: ReplaceTerms): Promise<number | undefined>
   /** Makes durable what `read` found, though its writer may not have come so far. */

@@ -47,8 +47,11 @@ export async function verificationOf({ access, store, principal }: VerifyTerms):
   let isWitnessed = true
   let state: Verification['state']
   try {
-    const standing = judgeStanding(await access.policyOf(principal.id).facts())
-    state = standing.kind === 'yes' ? 'sound' : standing.reason
+    const facts = await access.policyOf(principal.id).facts()
+    const standing = judgeStanding(facts)
+    const hasStrays = facts.hasStrays || (await access.witness.hasStrays())
+    // What nobody counted to is not gone by, and is no part of a sound store either.
+    state = standing.kind === 'no' ? standing.reason : hasStrays ? 'damaged' : 'sound'
     if (state === 'no-witness') isWitnessed = false
   } catch (error) {
     if (reasonOf(error) !== 'damaged') throw error

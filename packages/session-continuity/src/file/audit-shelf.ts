@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import { assert } from '@tidemark/session-core'
+import { numberMax } from '../numbering.ts'
 import { reasonOf, refusal } from '../refusal.ts'
 import { entrySizeBytesMax } from '../audit-entry.ts'
 import type { AuditShelf, AuditWriter } from '../store.ts'
@@ -60,6 +62,7 @@ export class FileAuditShelf implements AuditShelf {
   /** The first line is whole and durable when the name appears, and its writer goes on in the same file. */
   create(number: number, line: string): Promise<AuditWriter | undefined> {
     const { port, path, sizeBytesMax } = this.options
+    assert(number <= numberMax, 'a number that is written can be read')
     return onMedium('creating an audit file', async () => {
       const temporary = join(path, `tmp-${spell(number)}-${port.random(8)}`)
       const file = await createFile(port, temporary)

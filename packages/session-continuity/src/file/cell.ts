@@ -3,7 +3,8 @@ import { assert } from '@tidemark/session-core'
 import { reasonOf } from '../refusal.ts'
 import { sha256 } from '../digest.ts'
 import { parseJson } from '../json-text.ts'
-import type { Cell, CellFound, ReplaceTerms } from '../store.ts'
+import { follow, numberMax } from '../numbering.ts'
+import type { Cell, CellFound, ReadTerms, ReplaceTerms } from '../store.ts'
 import { hasReason, type ContinuityPort } from './port.ts'
 import { cleanUp, createWhole, ensureFolder, findBytes, namesIn, refuseOpenFolder } from './private-file.ts'
 
@@ -44,22 +45,24 @@ interface Content {
  *    leaves at most a `tmp-` file that nobody reads.
  * 2. The highest number counts. Where it does not prove itself, the cell is damaged: an older value is never taken
  *    for the newest.
- * 3. No file is ever changed.
+ * 3. A number that nobody counted to is not followed.
+ * 4. No file is ever changed.
  */
 export class FileCell implements Cell {
   constructor(private readonly place: CellPlace) {}
 
-  async read(): Promise<CellFound> {
+  async read({ known }: ReadTerms = {}): Promise<CellFound> {
     const { port, path } = this.place
     for (let looks = 0; looks < looksMax; looks++) {
-      const number = Math.max(0, ...numbersIn(await namesIn(port, path)))
-      if (number === 0) return { kind: 'missing', number }
+      const { numbers, strays } = follow(numbersIn(await namesIn(port, path)), known)
+      const number = numbers.at(-1) ?? 0
+      if (number === 0) return { kind: strays.length > 0 ? 'damaged' : 'missing', number }
       await refuseOpenFolder(port, path)
       const content = await this.find(number)
       if (content === 'gone') continue
       return content === 'damaged'
         ? { kind: 'damaged', number }
-        : { kind: 'found', number, value: content.value }
+        : { kind: 'found', number, value: content.value, ...(strays.length > 0 && { hasStrays: true }) }
     }
     return { kind: 'damaged', number: 0 }
   }
@@ -68,6 +71,7 @@ export class FileCell implements Cell {
     const { port, path, name, storeId } = this.place
     if (expected === 0) await ensureFolder(port, path, this.place.above)
     const number = Math.max(expected, above) + 1
+    assert(number <= numberMax, 'a number that is written can be read')
     const temporary = join(path, `tmp-${spell(number)}-${port.random(8)}`)
     const bytes = encode({ number, name, store: storeId ?? null, value })
     assert(bytes.length <= valueSizeBytesMax && decode(bytes), 'a value that is written can be read')
@@ -96,9 +100,9 @@ export class FileCell implements Cell {
   /** Looks again: whoever came too late by more values than are kept finds none between its own and the newest. */
   private async isInSequence(number: number): Promise<boolean> {
     const names = await namesIn(this.place.port, this.place.path)
-    const numbers = new Set(numbersIn(names))
+    const numbers = new Set(follow(numbersIn(names), number).numbers)
     await this.prune(names, number)
-    const highest = Math.max(...numbers)
+    const highest = Math.max(number, ...numbers)
     for (let next = number; next < highest; next++) if (!numbers.has(next)) return false
     return true
   }

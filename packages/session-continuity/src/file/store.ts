@@ -2,7 +2,7 @@ import { dirname, join, relative, resolve, isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { refusal } from '../refusal.ts'
 import { scopeName } from '../scope.ts'
-import type { Cell, ContinuityStore, ScopePlace } from '../store.ts'
+import type { Cell, ContinuityStore, ReadTerms, ScopePlace } from '../store.ts'
 import type { StoreIdentity } from '../store-identity.ts'
 import { FileAuditShelf } from './audit-shelf.ts'
 import { FileCell } from './cell.ts'
@@ -136,8 +136,8 @@ export class FileStore implements ContinuityStore {
 class OnMedium implements Cell {
   constructor(private readonly cell: FileCell) {}
 
-  read(): ReturnType<Cell['read']> {
-    return onMedium('reading a value', () => this.cell.read())
+  read(terms?: ReadTerms): ReturnType<Cell['read']> {
+    return onMedium('reading a value', () => this.cell.read(terms))
   }
 
   replace(...terms: Parameters<Cell['replace']>): ReturnType<Cell['replace']> {
