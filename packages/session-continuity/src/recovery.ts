@@ -101,11 +101,13 @@ export class Recovery {
 
   /** The store, or what the witness knows of a lost one. A store that another witness knows is not to be gone on in. */
   private async knownStore(): Promise<string> {
-    const { storeId, witnessedId, isEmpty } = await this.terms.store.identify()
-    const verdict = this.terms.rules.judgeStore({ storeId, witnessedId, isEmpty })
+    const identity = await this.terms.store.identify()
+    const { storeId, witnessedId } = identity
+    const verdict = this.terms.rules.judgeStore(identity)
     if (verdict.kind === 'no' && verdict.reason === 'other-store') throw refused('other-store')
+    // Of the two that say it, one is enough: whatever is of another store does not prove itself under this id.
     const known = storeId ?? witnessedId
-    if (known === undefined) throw refused('unknown-scope')
+    if (known === undefined) throw refused(identity.isDamaged ? 'damaged' : 'unknown-scope')
     return known
   }
 }

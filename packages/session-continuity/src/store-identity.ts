@@ -4,6 +4,8 @@ import type { ContinuityReason } from './refusal.ts'
 export interface StoreIdentity {
   readonly storeId: string | undefined
   readonly witnessedId: string | undefined
+  /** What says which store this is, is there and does not prove itself: the id that it bore is not known then. */
+  readonly isDamaged?: boolean
   /** Whether the store holds no scope at all. */
   readonly isEmpty: boolean
 }
@@ -15,7 +17,8 @@ export type StoreVerdict =
   | { readonly kind: 'no'; readonly reason: ContinuityReason }
 
 /** A store is the one that the witness knows, or nothing is opened in it. */
-export function judgeStore({ storeId, witnessedId, isEmpty }: StoreIdentity): StoreVerdict {
+export function judgeStore({ storeId, witnessedId, isDamaged, isEmpty }: StoreIdentity): StoreVerdict {
+  if (isDamaged) return { kind: 'no', reason: 'damaged' }
   if (storeId === undefined)
     return witnessedId === undefined
       ? { kind: 'new', storeId: undefined }

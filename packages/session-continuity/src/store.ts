@@ -15,8 +15,9 @@ import type { StoreIdentity } from './store-identity.ts'
 export interface ContinuityStore {
   identify(): Promise<StoreIdentity>
   /**
-   * Makes what is missing of the store, and of the witness, bear this id, and gives the id that both bear then. Without
-   * one: the id that they bear, or a new one, which nobody can guess. An id is 32 lower-case hexadecimal digits.
+   * Makes what is missing of the store, and of the witness, bear this id, and, where an id is given, what is damaged;
+   * gives the id that both bear then. Without one: the id that they bear, or a new one, which nobody can guess. An id is
+   * 32 lower-case hexadecimal digits.
    */
   establish(storeId: string | undefined): Promise<string>
   /** The policy state of one key, 64 lower-case hexadecimal digits: one for each principal of a scope. */

@@ -2,7 +2,7 @@ import { dirname, join, relative, resolve, isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { refusal } from '../refusal.ts'
 import { scopeName } from '../scope.ts'
-import type { Cell, ContinuityStore, ReadTerms, ScopePlace } from '../store.ts'
+import type { Cell, CellFound, ContinuityStore, ReadTerms, ScopePlace } from '../store.ts'
 import type { StoreIdentity } from '../store-identity.ts'
 import { FileAuditShelf } from './audit-shelf.ts'
 import { FileCell } from './cell.ts'
@@ -43,7 +43,8 @@ export class FileStore implements ContinuityStore {
       const witnessedId = await this.idIn(this.idCell(this.witnessRoot))
       const storeId = await this.idIn(this.idCell(this.root))
       const scopes = await namesIn(port, join(this.root, 'scopes'))
-      return { storeId, witnessedId, isEmpty: scopes.length === 0 }
+      const ids = { storeId: idOf(storeId), witnessedId: idOf(witnessedId), isEmpty: scopes.length === 0 }
+      return storeId === 'damaged' || witnessedId === 'damaged' ? { ...ids, isDamaged: true } : ids
     })
   }
 
@@ -57,8 +58,9 @@ export class FileStore implements ContinuityStore {
       // Complete before it is marked as one: a store that is known is never half a store.
       await ensureFolder(port, join(this.root, 'scopes'), this.root)
       await ensureFolder(port, join(this.witnessRoot, 'scopes'), this.witnessRoot)
-      const id = await this.mark(this.idCell(this.root), storeId ?? port.random(16))
-      const witnessed = await this.mark(this.idCell(this.witnessRoot), id)
+      const isGiven = storeId !== undefined
+      const id = await this.mark(this.idCell(this.root), storeId ?? port.random(16), { isGiven })
+      const witnessed = await this.mark(this.idCell(this.witnessRoot), id, { isGiven })
       if (witnessed !== id) throw refusal('other-store', 'the witness is of another store')
       return id
     })
@@ -87,19 +89,21 @@ export class FileStore implements ContinuityStore {
     return this.refusals.close()
   }
 
-  private async idIn(cell: FileCell): Promise<string | undefined> {
-    const found = await cell.read()
-    if (found.kind === 'missing') return undefined
-    const parsed = idSchema.safeParse(found.kind === 'found' ? found.value : undefined)
-    if (!parsed.success) throw refusal('damaged', 'what says which store this is, is damaged')
-    return parsed.data.id
+  private async idIn(cell: FileCell): Promise<StoredId> {
+    return storedIdIn(await cell.read())
   }
 
-  /** The id that a cell bears from now on: another process may have been faster. */
-  private async mark(cell: FileCell, id: string): Promise<string> {
-    const known = await this.idIn(cell)
-    if (known === undefined && (await cell.replace({ id }, { expected: 0 })) !== undefined) return id
-    const found = known ?? (await this.idIn(cell))
+  /**
+   * The id that a cell bears from now on: another process may have been faster. Only an id that is known from
+   * elsewhere is put in the place of a damaged one.
+   */
+  private async mark(cell: FileCell, id: string, { isGiven }: { isGiven: boolean }): Promise<string> {
+    const before = await cell.read()
+    const known = storedIdIn(before)
+    const isOpen = known === undefined || (known === 'damaged' && isGiven)
+    if (isOpen && (await cell.replace({ id }, { expected: before.number })) !== undefined) return id
+    const found = isOpen ? await this.idIn(cell) : known
+    if (found === 'damaged') throw refusal('damaged', 'what says which store this is, is damaged')
     if (found === undefined) throw refusal('contended', 'a store is made and removed at a time')
     await cell.settle()
     return found
@@ -130,6 +134,17 @@ export class FileStore implements ContinuityStore {
     if (this.isApart) return
     throw refusal('unavailable', 'the witness and the root lie inside one another; keep them apart')
   }
+}
+
+type StoredId = string | 'damaged' | undefined
+
+function storedIdIn(found: CellFound): StoredId {
+  if (found.kind === 'missing') return undefined
+  return idSchema.safeParse(found.kind === 'found' ? found.value : undefined).data?.id ?? 'damaged'
+}
+
+function idOf(stored: StoredId): string | undefined {
+  return stored === 'damaged' ? undefined : stored
 }
 
 /** A cell whose failures are ours. */
