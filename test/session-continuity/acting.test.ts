@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { World, allOperations, begin, reasonFor, resume, type ProcessOptions } from './world.ts'
+import {
+  World,
+  allOperations,
+  begin,
+  credential,
+  reasonFor,
+  resume,
+  scope,
+  type ProcessOptions,
+} from './world.ts'
 
 const alice = { id: 'alice', kind: 'human', assurance: 1, authenticatedAt: 1_000 } as const
 const forAlice = { kind: 'agent', onBehalfOf: alice } as const
@@ -60,6 +69,56 @@ describe('one who acts for another', () => {
     await agent.close()
     await human.raise('secret')
     expect((await open('resume')).sensitivity).toBe('secret')
+  })
+
+  const openFor = (world: World, mode: 'begin' | 'resume', onBehalfOf: object = alice) =>
+    world.start().continuity.open({
+      mode,
+      scope,
+      credential: credential('bot', { kind: 'agent', onBehalfOf: onBehalfOf as typeof alice }),
+    })
+
+  it('whoever begins after something was reached on her behalf, begins there, and is followed from then on', async () => {
+    const world = new World()
+    const agent = await openFor(world, 'begin')
+    await agent.raise('internal')
+    const human = await begin(world.start())
+    expect(human.sensitivity).toBe('internal')
+    await human.raise('secret')
+    await agent.update()
+    expect(agent.sensitivity).toBe('secret')
+    expect((await openFor(world, 'resume')).sensitivity).toBe('secret')
+    await human.reset({ reason: 'a new project' })
+    expect(await reasonFor(() => agent.update())).toBe('stale-generation')
+  })
+
+  it('a raise by the one hears of the other who began meanwhile, and of a begin at the same time', async () => {
+    const world = new World()
+    const agent = await openFor(world, 'begin')
+    const [human] = await Promise.all([begin(world.start()), agent.raise('confidential')])
+    await human.update()
+    expect(human.sensitivity).toBe('confidential')
+    await human.raise('secret')
+    await agent.raise('internal')
+    expect(agent.sensitivity).toBe('secret')
+  })
+
+  it('an opening on her behalf, above the floor, counts too', async () => {
+    const world = new World()
+    const alone = await begin(world.start(), 'bot')
+    await alone.raise('secret')
+    await alone.close()
+    await (await openFor(world, 'resume')).close()
+    expect((await begin(world.start())).sensitivity).toBe('secret')
+  })
+
+  it('one who acts for itself goes on after its reset', async () => {
+    const world = new World()
+    const self = { id: 'bot', kind: 'agent', assurance: 1, authenticatedAt: 1_000 } as const
+    const handle = await (await openFor(world, 'begin', self)).reset({ reason: 'again' })
+    await handle.update()
+    await handle.raise('internal')
+    expect(handle).toMatchObject({ generation: 2, sensitivity: 'internal', isOpen: true })
   })
 
   it('a reset of the one ends the handle that acts for it', async () => {

@@ -1,6 +1,7 @@
 import type { JsonObject } from '@tidemark/session-core'
 import { Handle } from './handle.ts'
-import type { Binding, HandleParts, RefreshRequest, ResetRequest } from './handle-parts.ts'
+import { boundFacts, isBegun, type Binding } from './binding.ts'
+import type { HandleParts, RefreshRequest, ResetRequest } from './handle-parts.ts'
 import { Incarnation } from './incarnation.ts'
 import type { Policy } from './policy.ts'
 import type { Facts, PolicyState, Verdict } from './policy-state.ts'
@@ -142,7 +143,7 @@ export class Entrance {
     return handle
   }
 
-  /** Those whom a principal acts for, as far as they have been in the scope, and the highest of their labels. */
+  /** Those whom a principal acts for, and the labels of those who have been in the scope. */
   async othersOf(
     access: ScopeAccess,
     principal: Principal,
@@ -150,13 +151,13 @@ export class Entrance {
     const others: Binding[] = []
     const labels: string[] = []
     for (const { id } of actingChain(principal).slice(1)) {
-      const policy = access.policyOf(id)
-      const facts = await policy.facts()
-      if (facts.found.kind === 'missing' && !facts.mark) continue
-      const generation = facts.found.kind === 'found' ? facts.found.state.generation : 0
-      const verdict = this.terms.rules.judgeGeneration(facts, { generation })
+      if (id === principal.id) continue // its own state, which it goes by anyway
+      const binding: Binding = { policy: access.policyOf(id), generation: 0 }
+      others.push(binding)
+      const facts = await boundFacts(binding)
+      if (!facts) continue
+      const verdict = this.terms.rules.judgeGeneration(facts, { generation: binding.generation })
       if (verdict.kind === 'no') throw refused(verdict.reason)
-      others.push({ policy, generation })
       labels.push(verdict.state.sensitivity)
     }
     return { others, labels }
@@ -228,6 +229,8 @@ export class Entrance {
     })
     try {
       const state = await own.commit(decide, incarnation.patch)
+      // Whoever of them begins later is not below what is done on their behalf now.
+      for (const other of others) await isBegun(other, state.sensitivity)
       return await this.admit(entry, { incarnation, own, others, state })
     } catch (error) {
       await incarnation.abort(error)

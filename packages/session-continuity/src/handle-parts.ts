@@ -1,18 +1,12 @@
 import type { JsonObject } from '@tidemark/session-core'
+import type { Binding } from './binding.ts'
 import type { Handle } from './handle.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Labels } from './label.ts'
-import type { Policy } from './policy.ts'
 import type { PolicyState } from './policy-state.ts'
 import type { Principal } from './principal.ts'
 import type { Rules } from './rules.ts'
 import type { ScopeWitness } from './scope-witness.ts'
-
-/** A policy state that a handle goes by, and the generation that it was opened in. */
-export interface Binding {
-  readonly policy: Policy
-  readonly generation: number
-}
 
 export interface HandleParts {
   readonly scope: string
@@ -21,7 +15,7 @@ export interface HandleParts {
   readonly incarnation: Incarnation
   readonly witness: ScopeWitness
   readonly own: Binding
-  /** Of those whom the principal acts for, as far as they have been in the scope. */
+  /** Of those whom the principal acts for. */
   readonly others: readonly Binding[]
   readonly state: PolicyState
   /** What was recorded, and was granted when it was opened. */

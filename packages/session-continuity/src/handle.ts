@@ -1,4 +1,5 @@
 import type { JsonObject } from '@tidemark/session-core'
+import { boundFacts, isBegun } from './binding.ts'
 import type { Operation } from './grants.ts'
 import type { AuditInput, HandleParts, RefreshRequest, ResetRequest } from './handle-parts.ts'
 import { HandleLife } from './handle-life.ts'
@@ -107,8 +108,10 @@ export class Handle {
   async look(): Promise<void> {
     const { own, others, rules } = this.parts
     this.life.requireLiving()
-    for (const { policy, generation } of [own, ...others]) {
-      const verdict = rules.judgeGeneration(await policy.facts(), { generation })
+    for (const binding of [own, ...others]) {
+      const facts = await boundFacts(binding)
+      if (!facts) continue
+      const verdict = rules.judgeGeneration(facts, { generation: binding.generation })
       if (verdict.kind === 'yes') {
         this.lift(verdict.state.sensitivity)
         continue
@@ -207,11 +210,13 @@ export class Handle {
     const { own, others, incarnation, rules } = this.parts
     const reached = [own, ...others].map(({ policy, generation }) => ({
       key: policy.key,
-      generation,
+      generation: Math.max(1, generation),
       sensitivity: label,
     }))
     await incarnation.append('continuity/raise', { label, reached })
-    for (const { policy, generation } of [own, ...others]) {
+    for (const binding of [own, ...others]) {
+      if (!(await isBegun(binding, label))) continue
+      const { policy, generation } = binding
       const { sensitivity } = await policy.commit(
         (facts): Verdict => rules.mergeRaise(facts, { generation, label }),
         incarnation.patch,

@@ -42,6 +42,8 @@ export interface Facts {
   readonly found: StateFound
   readonly mark: Mark | undefined
   readonly labels: Labels
+  /** What was reached on behalf of somebody who has not begun. */
+  readonly owed?: string | undefined
 }
 
 export type Verdict =
@@ -93,7 +95,7 @@ export interface BeginTerms {
   readonly operations: readonly string[]
 }
 
-/** A scope that nobody has seen begins at the floor. One that the witness has seen has lost its state. */
+/** A scope that nobody has seen begins at the floor, or at what was reached on its principal's behalf. One that the witness has seen has lost its state. */
 export function judgeBegin(facts: Facts, { principal, operations }: BeginTerms): Verdict {
   const standing = judgeStanding(facts)
   if (standing.kind === 'yes') return no('known-scope')
@@ -102,7 +104,7 @@ export function judgeBegin(facts: Facts, { principal, operations }: BeginTerms):
   if (standing.reason !== 'unknown-scope') return standing
   return yes({
     generation: 1,
-    sensitivity: facts.labels.floor,
+    sensitivity: facts.labels.highest(facts.labels.floor, ...(facts.owed === undefined ? [] : [facts.owed])),
     assurance: principal.assurance,
     newestAuthenticatedAt: principal.authenticatedAt,
     credentialsAfter: -1,

@@ -1,6 +1,7 @@
 import { assert } from '@tidemark/session-core'
 import type { Labels } from './label.ts'
 import {
+  mergeRaise,
   policyStateSchema,
   type Facts,
   type PolicyState,
@@ -42,12 +43,14 @@ export class Policy {
   async facts(): Promise<FoundFacts> {
     const { witness, key, cell, labels } = this.parts
     for (let looks = 1; ; looks++) {
-      const { [key]: mark } = (await witness.read()).marks
+      const { marks, owed } = await witness.read()
+      const mark = marks[key]
       const found = await cell.read({ known: mark?.revision })
       // A begin that is under way has its witness in a moment; one that was killed never has.
       const isDecided = mark !== undefined || found.kind !== 'found' || looks >= looksMax
       const hasStrays = found.kind === 'found' && found.hasStrays === true
-      if (isDecided) return { found: asState(found), mark, labels, number: found.number, hasStrays }
+      if (isDecided)
+        return { found: asState(found), mark, labels, owed: owed?.[key], number: found.number, hasStrays }
       await this.parts.shelf.pause()
     }
   }
@@ -77,11 +80,26 @@ export class Policy {
       const revision = await cell.replace(state, { expected: facts.number })
       if (revision !== undefined) {
         await this.witnessed(revision, state, patch)
-        return state
+        return found.kind === 'missing' ? await this.withOwed(state, patch) : state
       }
       await shelf.pause()
     }
     throw refusal('contended', `others write ${key.slice(0, 8)} without a pause`)
+  }
+
+  /** Keeps a label in the witness for the begin of whom this is of, until there is one. */
+  async owe(label: string): Promise<void> {
+    const { witness, key, labels } = this.parts
+    if (labels.isBelow(labels.floor, label)) await witness.patch({ owed: { key, label } })
+  }
+
+  /** Somebody may have come to owe it something between the look and the write. */
+  private async withOwed(state: PolicyState, patch: WitnessPatch): Promise<PolicyState> {
+    const { labels } = this.parts
+    const { owed } = await this.facts()
+    if (owed === undefined || !labels.isBelow(state.sensitivity, owed)) return state
+    const { generation } = state
+    return this.commit((facts) => mergeRaise(facts, { generation, label: owed }), patch)
   }
 
   /** Puts a state in place of one that is lost or damaged; `undefined` when somebody else was faster. */

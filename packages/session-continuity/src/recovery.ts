@@ -1,3 +1,4 @@
+import { isBegun } from './binding.ts'
 import { clipped, refused, type Asker, type Entrance } from './entrance.ts'
 import type { Handle } from './handle.ts'
 import { Incarnation } from './incarnation.ts'
@@ -60,6 +61,7 @@ export class Recovery {
     })
     try {
       const committed = await this.commit(terms, incarnation)
+      for (const other of others) await isBegun(other, committed.sensitivity)
       const handle = await this.entrance.admit(terms, { incarnation, own, others, state: committed })
       await this.entrance.fenceOlder(access, handle)
       return handle

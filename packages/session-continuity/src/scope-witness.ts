@@ -57,8 +57,9 @@ export class ScopeWitness {
     throw refusal('contended', 'others write the witness of this scope without a pause')
   }
 
-  private withAll(whole: Witness, { marks, heads }: Witness): Witness {
+  private withAll(whole: Witness, { marks, heads, owed = {} }: Witness): Witness {
     const patches: WitnessPatch[] = [
+      ...Object.entries(owed).map(([key, label]) => ({ owed: { key, label } })),
       ...Object.entries(marks).map(([key, value]) => ({ mark: { key, value } })),
       ...Object.entries(heads).map(([number, value]) => ({ head: { number: Number(number), value } })),
     ]

@@ -21,6 +21,8 @@ export interface Witness {
   readonly marks: Readonly<Record<string, Mark>>
   /** By number of the incarnation: of each that no later one has linked to at its end. */
   readonly heads: Readonly<Record<string, WitnessedHead>>
+  /** By continuity key: labels that were reached on behalf of principals who have not begun. */
+  readonly owed?: Readonly<Record<string, string>> | undefined
 }
 
 const head = z.strictObject({
@@ -32,6 +34,7 @@ const head = z.strictObject({
 export const witnessSchema = z.strictObject({
   marks: z.record(z.string().regex(digestPattern), markSchema),
   heads: z.record(z.string().regex(/^\d{1,15}$/), head),
+  owed: z.record(z.string().regex(digestPattern), z.string().min(1).max(100)).optional(),
 })
 
 export const noWitness: Witness = { marks: {}, heads: {} }
@@ -40,6 +43,7 @@ export interface WitnessPatch {
   readonly mark?: { readonly key: string; readonly value: Mark }
   /** A generation that is about to be written, of a key that has a mark. */
   readonly coming?: { readonly key: string; readonly value: Reach }
+  readonly owed?: { readonly key: string; readonly label: string }
   readonly head?: { readonly number: number; readonly value: WitnessedHead }
   /** Incarnations that are over, and that a chain which is witnessed links to at their end. */
   readonly settled?: readonly number[]
@@ -57,12 +61,21 @@ export function mergeWitness(before: Witness, patch: WitnessPatch, labels: Label
   const marks = patch.mark ? withMark(expecting, patch.mark, labels) : expecting
   const added = patch.head ? withHead(before.heads, patch.head) : before.heads
   const heads = without(added, patch.settled ?? [])
-  if (marks === before.marks && heads === before.heads) return before
-  if (Object.keys(marks).length > marksMax)
+  const owed = owedAfter(before, patch.owed, labels)
+  if (marks === before.marks && heads === before.heads && owed === before.owed) return before
+  if (Object.keys({ ...owed, ...marks }).length > marksMax)
     throw refusal('too-many', `a scope has at most ${marksMax} principals`)
   if (Object.keys(heads).length > headsMax)
     throw refusal('too-many', `a scope has at most ${headsMax} living incarnations`)
-  return { marks, heads }
+  return { marks, heads, ...(owed && { owed }) }
+}
+
+/** Whoever has begun is owed nothing: what is reached is written to the state. */
+function owedAfter({ marks, owed }: Witness, added: WitnessPatch['owed'], labels: Labels): Witness['owed'] {
+  if (!added || marks[added.key]) return owed
+  const { [added.key]: known } = owed ?? {}
+  const label = labels.highest(added.label, ...(known === undefined ? [] : [known]))
+  return label === known ? owed : { ...owed, [added.key]: label }
 }
 
 function withMark(

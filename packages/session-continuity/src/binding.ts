@@ -1,0 +1,25 @@
+import type { Policy } from './policy.ts'
+import type { Facts } from './policy-state.ts'
+
+/** A policy state that a handle goes by, and the generation that it was opened in. */
+export interface Binding {
+  readonly policy: Policy
+  /** 0 for one whom the principal acts for and who has not been in the scope: the first that is found counts. */
+  generation: number
+}
+
+/** What is stored for a binding; `undefined` while whom it is of has not been in the scope. */
+export async function boundFacts(binding: Binding): Promise<Facts | undefined> {
+  const facts = await binding.policy.facts()
+  if (binding.generation > 0) return facts
+  if (facts.found.kind === 'missing' && !facts.mark) return undefined
+  if (facts.found.kind === 'found') binding.generation = facts.found.state.generation
+  return facts
+}
+
+/** Whether a label can be written for a binding. While it cannot, the witness keeps it for the begin that is to come. */
+export async function isBegun(binding: Binding, label: string): Promise<boolean> {
+  if (binding.generation > 0) return true
+  await binding.policy.owe(label)
+  return (await boundFacts(binding)) !== undefined
+}
