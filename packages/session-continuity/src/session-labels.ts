@@ -96,7 +96,7 @@ export class SessionLabels {
     this.parts.openings.begun(heir)
     const { labels, rules } = this.parts
     const others = [...this.ofSource(heir, source), ...this.ofHandles(heir.header)]
-    const label = rules.labelToRaise({ own: this.findLabel(heir), others, labels })
+    const label = rules.labelToRaise({ own: this.findTold(heir), others, labels })
     return label === undefined ? undefined : { label }
   }
 
@@ -112,14 +112,26 @@ export class SessionLabels {
     return [...handles].filter((handle) => rules.isHeaderOf(header, handle)).map((each) => each.sensitivity)
   }
 
-  /** `undefined` where it cannot be told. */
+  /** `undefined` where it cannot be told, or compared. */
   private findLabel(view: SessionView): string | undefined {
+    try {
+      return this.findTold(view)
+    } catch (error) {
+      if (reasonOf(error) !== 'unknown-label') throw error
+      return undefined
+    }
+  }
+
+  /**
+   * `undefined` where it cannot be told.
+   * @throws SessionError `UNSUPPORTED_FORMAT` (`unknown-label`): no session is made that nobody can compare.
+   */
+  private findTold(view: SessionView): string | undefined {
     try {
       return this.labelOf(view)
     } catch (error) {
-      const isUntold = isSessionError(error) && ['PROJECTION_FAILED', 'NOT_LOADED'].includes(error.code)
-      if (!isUntold && reasonOf(error) !== 'unknown-label') throw error
-      return undefined
+      if (isSessionError(error) && ['PROJECTION_FAILED', 'NOT_LOADED'].includes(error.code)) return undefined
+      throw error
     }
   }
 }

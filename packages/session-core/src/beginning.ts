@@ -1,4 +1,4 @@
-import { SessionError } from './errors.ts'
+import { SessionError, isSessionError } from './errors.ts'
 import { refusal } from './schema.ts'
 import type { SessionView } from './view.ts'
 import type { Vocabulary } from './vocabulary.ts'
@@ -18,7 +18,7 @@ export interface Beginning {
 
 /**
  * What the vocabulary wants a session to begin with.
- * @throws SessionError `INVALID_EVENT` when a definition throws, or gives what its own schema refuses.
+ * @throws SessionError `INVALID_EVENT` when a definition throws what is none, or gives what its own schema refuses.
  */
 export function beginningsOf(
   heir: SessionView,
@@ -45,6 +45,7 @@ function toldBy(type: string, begins: () => unknown): unknown {
   try {
     return begins()
   } catch (cause) {
+    if (isSessionError(cause)) throw cause // it says more exactly why there is to be no session
     throw failed(type, 'its `begins` threw', cause)
   }
 }
