@@ -204,11 +204,14 @@ export class Entrance {
     return this.terms.store.establish(verdict.storeId)
   }
 
+  private enter(entry: Entry): Promise<Handle> {
+    return this.terms.handles.within(() => this.enterWithin(entry))
+  }
+
   /** Judges, then records, then commits: what was refused before leaves nothing behind. */
-  private async enter(entry: Entry): Promise<Handle> {
+  private async enterWithin(entry: Entry): Promise<Handle> {
     const { access, principal, action, detail } = entry
     const { labels, now } = this.terms
-    if (this.terms.handles.isFull) throw refusal('too-many', 'too many handles are open in this process')
     const own = access.policyOf(principal.id)
     const { others, labels: inherited } = await this.othersOf(access, principal)
     const decide = (facts: Facts): Verdict => {

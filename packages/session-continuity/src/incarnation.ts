@@ -66,6 +66,8 @@ export class Incarnation {
       for (let tries = 0; tries < triesMax; tries++) {
         const { number, ...before } = await predecessorsOf(birth)
         const first = sealFirst(id, number, { birth, before })
+        const patch = patchOf(first, { number, settled: before.settled })
+        await birth.witness.refuseFull(birth.key, patch, { isSalvaged: birth.isTolerant ?? false })
         const writer = await birth.shelf.create(number, lineOf(first))
         if (writer) return new Incarnation({ birth, number, writer, release, settled: before.settled }, first)
         await birth.shelf.pause()
@@ -79,9 +81,7 @@ export class Incarnation {
 
   /** What the witness has to know of it: its head, and that those before it are linked to. */
   get patch(): WitnessPatch {
-    const { entry, digest } = this.last
-    const value = { index: entry.index, digest, incarnation: this.id }
-    return { head: { number: this.own.number, value }, settled: this.own.settled }
+    return patchOf(this.last, this.own)
   }
 
   async append(action: string, detail: JsonObject): Promise<void> {
@@ -124,6 +124,14 @@ export class Incarnation {
       await this.own.release()
     }
   }
+}
+
+function patchOf(
+  { entry, digest }: SealedEntry,
+  { number, settled }: Pick<Own, 'number' | 'settled'>,
+): WitnessPatch {
+  const { index, incarnation } = entry
+  return { head: { number, value: { index, digest, incarnation } }, settled }
 }
 
 /** Whether a chain ends with a clean end. */

@@ -30,7 +30,11 @@ export class Recovery {
     private readonly entrance: Entrance,
   ) {}
 
-  async recover(scope: string, request: RecoverRequest, asker: Asker): Promise<Handle> {
+  recover(scope: string, request: RecoverRequest, asker: Asker): Promise<Handle> {
+    return this.terms.handles.within(() => this.recoverWithin(scope, request, asker))
+  }
+
+  private async recoverWithin(scope: string, request: RecoverRequest, asker: Asker): Promise<Handle> {
     const { authentication, grants, rules } = this.terms
     refuseScope(scope)
     const principal = (asker.principal = await authentication.authenticate(request.credential))

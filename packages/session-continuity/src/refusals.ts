@@ -118,7 +118,7 @@ function clipped({ operation, reason, principal, scope, sessionId }: Attempt): A
 
 /** What counts as a refused attempt: what the caller did, and not what the medium did. */
 const refusedCodes: readonly SessionErrorCode[] = [
-  ...(['DENIED', 'NOT_FOUND', 'EXISTS', 'CORRUPT', 'FENCED', 'LOCKED'] as const),
+  ...(['DENIED', 'NOT_FOUND', 'EXISTS', 'CORRUPT', 'FENCED', 'LOCKED', 'BACK_PRESSURE'] as const),
 ]
 
 export interface FailedAttempt {

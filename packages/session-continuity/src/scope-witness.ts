@@ -24,6 +24,16 @@ export class ScopeWitness {
     throw refusal('damaged', 'the witness of a scope is damaged')
   }
 
+  /**
+   * Before anything is made for it: whether the witness has room for one more incarnation, of this key.
+   * @throws SessionError `BACK_PRESSURE` (`too-many`).
+   */
+  async refuseFull(key: string, patch: WitnessPatch, { isSalvaged = false } = {}): Promise<void> {
+    const before = isSalvaged ? await this.salvage() : await this.read()
+    const mark = { key, value: { revision: 1, generation: 1, sensitivity: this.labels.floor } }
+    mergeWitness(before, { ...patch, ...(!before.marks[key] && { mark }) }, this.labels)
+  }
+
   /** Whether values of it lie about with numbers that nobody counted to. */
   async hasStrays(): Promise<boolean> {
     const found = await this.cell.read()

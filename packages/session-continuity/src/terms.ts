@@ -2,6 +2,7 @@ import type { Authentication } from './authenticator.ts'
 import type { Grants } from './grants.ts'
 import type { Handle } from './handle.ts'
 import type { Labels } from './label.ts'
+import { refusal } from './refusal.ts'
 import type { Refusals } from './refusals.ts'
 import type { Rules } from './rules.ts'
 import type { SessionLabels } from './session-labels.ts'
@@ -31,6 +32,7 @@ export interface Terms {
 export class HandleBook {
   private readonly open = new Set<Handle>()
   private isClosing = false
+  private comingCount = 0
 
   constructor(private readonly countMax: number) {}
 
@@ -38,8 +40,19 @@ export class HandleBook {
     return this.isClosing
   }
 
-  get isFull(): boolean {
-    return this.open.size >= this.countMax
+  /**
+   * Keeps a place for a handle that is about to be opened, while the work lasts.
+   * @throws SessionError `BACK_PRESSURE` (`too-many`).
+   */
+  async within<T>(work: () => Promise<T>): Promise<T> {
+    if (this.open.size + this.comingCount >= this.countMax)
+      throw refusal('too-many', 'too many handles are open in this process')
+    this.comingCount += 1
+    try {
+      return await work()
+    } finally {
+      this.comingCount -= 1
+    }
   }
 
   [Symbol.iterator](): IterableIterator<Handle> {
