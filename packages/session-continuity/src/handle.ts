@@ -151,10 +151,10 @@ export class Handle {
     })
   }
 
-  /** The generation that it was opened in of a policy state; `undefined` where it does not go by it. */
+  /** The generation that it was opened in of a policy state; `undefined` where it goes by none of it yet. */
   generationOf(key: string): number | undefined {
     const { own, others } = this.parts
-    return [own, ...others].find(({ policy }) => policy.key === key)?.generation
+    return [own, ...others].find(({ policy, generation }) => policy.key === key && generation > 0)?.generation
   }
 
   /** Ends the sessions that were opened as this handle: written, as far as they can be, and released. */

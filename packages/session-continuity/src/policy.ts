@@ -80,7 +80,7 @@ export class Policy {
       const revision = await cell.replace(state, { expected: facts.number })
       if (revision !== undefined) {
         await this.witnessed(revision, state, patch)
-        return found.kind === 'missing' ? await this.withOwed(state, patch) : state
+        return found.kind === 'missing' ? this.withOwed(state, patch) : state
       }
       await shelf.pause()
     }

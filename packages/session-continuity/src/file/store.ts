@@ -44,7 +44,7 @@ export class FileStore implements ContinuityStore {
       const storeId = await this.idIn(this.idCell(this.root))
       const scopes = await namesIn(port, join(this.root, 'scopes'))
       const ids = { storeId: idOf(storeId), witnessedId: idOf(witnessedId), isEmpty: scopes.length === 0 }
-      return storeId === 'damaged' || witnessedId === 'damaged' ? { ...ids, isDamaged: true } : ids
+      return storeId === null || witnessedId === null ? { ...ids, isDamaged: true } : ids
     })
   }
 
@@ -100,10 +100,10 @@ export class FileStore implements ContinuityStore {
   private async mark(cell: FileCell, id: string, { isGiven }: { isGiven: boolean }): Promise<string> {
     const before = await cell.read()
     const known = storedIdIn(before)
-    const isOpen = known === undefined || (known === 'damaged' && isGiven)
+    const isOpen = known === undefined || (known === null && isGiven)
     if (isOpen && (await cell.replace({ id }, { expected: before.number })) !== undefined) return id
     const found = isOpen ? await this.idIn(cell) : known
-    if (found === 'damaged') throw refusal('damaged', 'what says which store this is, is damaged')
+    if (found === null) throw refusal('damaged', 'what says which store this is, is damaged')
     if (found === undefined) throw refusal('contended', 'a store is made and removed at a time')
     await cell.settle()
     return found
@@ -136,15 +136,16 @@ export class FileStore implements ContinuityStore {
   }
 }
 
-type StoredId = string | 'damaged' | undefined
+/** `null`: it is there, and does not prove itself. */
+type StoredId = string | null | undefined
 
 function storedIdIn(found: CellFound): StoredId {
   if (found.kind === 'missing') return undefined
-  return idSchema.safeParse(found.kind === 'found' ? found.value : undefined).data?.id ?? 'damaged'
+  return idSchema.safeParse(found.kind === 'found' ? found.value : undefined).data?.id ?? null
 }
 
 function idOf(stored: StoredId): string | undefined {
-  return stored === 'damaged' ? undefined : stored
+  return stored ?? undefined
 }
 
 /** A cell whose failures are ours. */
