@@ -1,4 +1,4 @@
-import { SessionError, refuseId, type Session, type Sessions } from '@tidemark/session-core'
+import { SessionError, isSessionError, refuseId, type Session, type Sessions } from '@tidemark/session-core'
 import type {
   AnySessionEvent,
   HistoryPage,
@@ -14,9 +14,10 @@ import { keptMeta } from './kept-meta.ts'
 import { receiptedIn } from './kept-receipt.ts'
 import { noEventAt } from './refused-read.ts'
 import type { ForkRequest } from './request.ts'
-import type { Claim, Lease, Receipted } from './storage.ts'
+import { receiptOf, refuseOtherLog, refuseUnheld } from './own-log.ts'
+import type { Claim, ForkSource, Lease, Receipted, Tail } from './storage.ts'
 import type { StoreAccess } from './store-access.ts'
-import { asUnknown, seedOf } from './stored-session.ts'
+import { asUnknown, seedOf, untilStill, type StoredSession } from './stored-session.ts'
 
 /** Stored sessions that inherit from others. */
 export class Forks {
@@ -46,43 +47,76 @@ export class Forks {
     const { through: asked = parent.log.length - 1 } = terms
     refuseOutside(parent, asked)
     // A session that another persistence keeps may bear the id of a different one here.
-    const isOurs = open.holds(parent)
+    const tails = open.tailsOf(parent)
+    const isOurs = tails !== undefined
     if (terms.receipt) await this.refuseUnheld(parent.id, isOurs, terms.receipt)
     const isStored = parent.kind === 'stored'
     if (isStored && asked > parent.durableSeq) await parent.flush()
     // What a flush leaves is what the parent started with, and waits alone: the child has a boundary of its own.
     const through = isStored ? Math.min(asked, parent.durableSeq) : asked
     const { carried: carry } = parent
+    // Its id may be another session's by now.
+    const bound = tails && (await this.heldOf(parent.id, through, tails))
     // What was let go of, and the states there were, are found in the storage.
     if (isOurs && parent.log.base > 0)
-      return this.forkStored(sessions, parent.id, { ...terms, through, carry })
+      return this.forkStored(sessions, parent.id, { ...terms, through, carry, bound })
     const header = sessions.forkHeader(parent.header, through, forkNames(terms))
     const claim = this.access.newClaim(carry)
     // Of a session that has nothing but such a start, nothing is inherited.
     const seed = through === -1 ? [] : parent.seed(through)
     const lease = isOurs
-      ? await asUnknown(parent.id, () => storage.fork({ id: parent.id, through }, header, claim))
+      ? await asUnknown(parent.id, () => storage.fork(sourceOf(parent.id, through, bound), header, claim))
       : await storage.create(header, { claim, seed: await encodedThrough(parent, through) })
     return this.bind(sessions, lease, { header, seed, source: parent, carry, claim, as: terms.as })
   }
 
   private async forkStored(sessions: Sessions, parentId: string, terms: ForkTerms): Promise<Session> {
-    const { storage } = this.access
-    const { carry, receipt } = terms
-    const read = await this.access.read(parentId, {
-      through: terms.through,
-      receipt,
-      carry,
+    const { carry, receipt, through } = terms
+    const { lease, ...beginning } = await untilStill(parentId, async () => {
+      const read = await this.access.read(parentId, { through, receipt, carry })
+      const { view } = read
+      const source = through === undefined ? view : await this.wholeOf(sessions, parentId, carry)
+      const seed = await seedOf(view)
+      const header = sessions.forkHeader(view.header, view.log.length - 1, forkNames(terms))
+      const claim = this.access.newClaim(carry)
+      const lease = await this.forkAsRead(parentId, read, { header, claim, bound: terms.bound })
+      return { lease, header, seed, source, claim, read }
     })
-    const { view } = read
-    const through = view.log.length - 1
-    const seed = await seedOf(view)
-    const isCut = terms.through !== undefined
-    const source = isCut ? await this.wholeOf(sessions, parentId, carry) : view
-    const header = sessions.forkHeader(view.header, through, forkNames(terms))
-    const claim = this.access.newClaim(carry)
-    const lease = await asUnknown(parentId, () => storage.fork({ id: parentId, through }, header, claim))
-    return this.bind(sessions, lease, { header, seed, source, carry, claim, read, as: terms.as })
+    return this.bind(sessions, lease, { ...beginning, carry, as: terms.as })
+  }
+
+  /** What the child has in memory is what it has in the storage. @throws SessionError `TAIL_MOVED` to read again. */
+  private async forkAsRead(
+    id: string,
+    { view, tail }: StoredSession,
+    { header, claim, bound }: { header: SessionHeader; claim: Claim; bound: Receipted | undefined },
+  ): Promise<Lease> {
+    const { storage } = this.access
+    const source = sourceOf(id, view.log.length - 1, bound ?? receiptOf(tail))
+    try {
+      return await asUnknown(id, () => storage.fork(source, header, claim))
+    } catch (error) {
+      if (bound || !isCorrupt(error)) throw error
+      if (await this.holds(id, tail)) throw error
+      const message = `${id}: is another log than a moment ago`
+      throw new SessionError('TAIL_MOVED', message, { sessionId: id, cause: error })
+    }
+  }
+
+  private async holds(id: string, tail: Tail): Promise<boolean> {
+    try {
+      await refuseOtherLog(id, this.access.storage, [tail])
+      return true
+    } catch (error) {
+      if (!isCorrupt(error)) throw error
+      return false
+    }
+  }
+
+  /** What proves that a log is still the one that ended in one of these places, `through` or later. */
+  private heldOf(id: string, through: number, tails: readonly Tail[]): Promise<Receipted | undefined> {
+    const later = tails.filter(({ seq }) => seq >= through)
+    return untilStill(id, () => refuseOtherLog(id, this.access.storage, later))
   }
 
   /** As it is now: a living one may know more than what is stored of it. */
@@ -94,18 +128,19 @@ export class Forks {
   /** A receipt speaks of what is stored, and so it is looked for there. */
   private async refuseUnheld(id: string, isOurs: boolean, receipt: Receipted): Promise<void> {
     if (!isOurs) throw new SessionError('INVALID_SEQ', `${id}: is not stored here, and no receipt is of it`)
-    const { batches } = await this.access.storage.read(id, { from: Math.max(0, receipt.seq), receipt })
-    for await (const _ of batches);
+    await untilStill(id, () => refuseUnheld(id, this.access.storage, receipt))
   }
 
   /** A fork is written in any case. Without its boundary a reader would take for live what it inherited. */
   private bind(sessions: Sessions, lease: Lease, beginning: Beginning): Promise<Session> {
     const { claim, read = { snapshotSeq: -1 }, as, ...options } = beginning
     const { incarnation } = claim
-    const history = this.access.historyOf(options.header.id)
     return this.access.open.bind(
       lease,
-      (recorder) => sessions.create({ ...options, recorder, history, incarnation }),
+      (recorder) => {
+        const history = this.access.historyOf(options.header.id, () => recorder.tails)
+        return sessions.create({ ...options, recorder, history, incarnation })
+      },
       {
         boundary: 'now',
         origin: () => read,
@@ -121,6 +156,8 @@ interface ForkTerms {
   readonly through: number | undefined
   readonly carry: readonly string[]
   readonly receipt: Receipted | undefined
+  /** What the source must hold, whatever is read of it. */
+  readonly bound?: Receipted | undefined
   readonly as: unknown
 }
 
@@ -151,6 +188,14 @@ async function encodedThrough(parent: Session, through: number): Promise<readonl
     next = page.next
   }
   return events
+}
+
+function sourceOf(id: string, through: number, receipt: Receipted | undefined): ForkSource {
+  return { id, through, ...(receipt && { receipt }) }
+}
+
+function isCorrupt(error: unknown): boolean {
+  return isSessionError(error) && error.code === 'CORRUPT'
 }
 
 function forkNames({ childId, meta }: ForkTerms): { id: string; meta: JsonObject | undefined } {

@@ -1,7 +1,7 @@
-import { SessionError, type Recorder, type Session, type Sessions } from '@tidemark/session-core'
+import { SessionError, type Session, type Sessions } from '@tidemark/session-core'
 import { thisProcess } from './process.ts'
 import { SessionWindow, type WindowOptions, type WindowTerms } from './session-window.ts'
-import type { Lease, SnapshotShelf } from './storage.ts'
+import type { Lease, SnapshotShelf, Tail } from './storage.ts'
 import { UnfitStates } from './unfit-states.ts'
 import { WriteBehind, type WriteBehindOptions } from './write-behind.ts'
 
@@ -88,10 +88,15 @@ export class OpenSessions {
     return this.writers.has(session)
   }
 
+  /** Where the log of a session that is stored through here ended; `undefined` for others. */
+  tailsOf(session: Session): readonly Tail[] | undefined {
+    return this.writers.get(session)?.tails
+  }
+
   /** Makes a session of a lease. Whatever fails, the session is ended and the lease released. */
   async bind(
     lease: Lease,
-    make: (recorder: Recorder) => Session | Promise<Session>,
+    make: (recorder: WriteBehind) => Session | Promise<Session>,
     { boundary = 'rides', origin = () => ({ snapshotSeq: -1 }), permit }: BindTerms = {},
   ): Promise<Session> {
     let session: Session | undefined

@@ -175,6 +175,8 @@ export interface ForkSource {
   readonly id: string
   /** -1: inherit nothing. */
   readonly through: number
+  /** As in `AcquireTerms`, wherever it lies: a source that does not hold it is not the log that was meant. */
+  readonly receipt?: Receipted
 }
 
 /** States of projections at one point of a log: a shortcut, never the truth. */

@@ -58,10 +58,13 @@ export class StoreAccess {
   }
 
   /** @throws SessionError as `readStored` does. */
-  read(id: string, wanted: Wanted = {}): Promise<StoredSession> {
+  async read(id: string, wanted: Wanted = {}): Promise<StoredSession> {
     const { sessions, storage, options } = this
-    const reading = { storage, sessions, history: this.historyOf(id), retain: options.window }
-    return readStored(id, wanted, reading)
+    let tails: readonly Tail[] = []
+    const history = this.historyOf(id, () => tails)
+    const read = await readStored(id, wanted, { storage, sessions, history, retain: options.window })
+    tails = read.tails
+    return read
   }
 
   /**
@@ -112,7 +115,8 @@ export class StoreAccess {
     }
   }
 
-  historyOf(id: string): HistorySource {
-    return new StoredHistory(id, this.storage)
+  /** `tails`: as in `StoredHistory`. */
+  historyOf(id: string, tails?: () => readonly Tail[]): HistorySource {
+    return new StoredHistory(id, this.storage, tails)
   }
 }

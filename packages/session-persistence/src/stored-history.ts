@@ -1,13 +1,18 @@
 import { PageBuilder } from '@tidemark/session-core'
 import type { AnySessionEvent, HistorySource, HistoryTerms } from '@tidemark/session-core'
-import type { SessionStorage } from './storage.ts'
+import { refuseOtherLog } from './own-log.ts'
+import type { SessionStorage, Tail } from './storage.ts'
 import { asUnknown, untilStill } from './stored-session.ts'
 
-/** The events of a stored session, in pages that are read from the storage when they are asked for. */
+/**
+ * The events of a stored session, in pages that are read from the storage when they are asked for. `tails`: where the log
+ * ended when it was read or written, best first. A page is given out only if the log that it was read from is that one.
+ */
 export class StoredHistory implements HistorySource {
   constructor(
     private readonly id: string,
     private readonly storage: SessionStorage,
+    private readonly tails: () => readonly Tail[] = () => [],
   ) {}
 
   page(terms: HistoryTerms): Promise<readonly AnySessionEvent[]> {
@@ -19,7 +24,14 @@ export class StoredHistory implements HistorySource {
       : { from: Math.max(from, through - countMax + 1), through }
     return untilStill(this.id, async () => {
       const events = this.eventsOf(range)
-      return isForward ? firstOf(events, terms) : lastOf(events, terms)
+      const page = await (isForward ? firstOf(events, terms) : lastOf(events, terms))
+      // Afterwards: what is there by then was there before, since nothing comes back that was removed.
+      await refuseOtherLog(
+        this.id,
+        this.storage,
+        this.tails().filter(({ seq }) => seq >= range.through),
+      )
+      return page
     })
   }
 

@@ -10,6 +10,8 @@ import { unknownSession } from './unknown-session.ts'
 export interface StoredSession {
   readonly view: SessionView
   readonly tail: Tail
+  /** Places where the log ended, those that are proven durable first: which log it was that was read. */
+  readonly tails: readonly Tail[]
   /** The last seq that the storage proves durable. */
   readonly durableSeq: number
   /** What follows the last batch. */
@@ -85,7 +87,11 @@ async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<S
   // A receipt beyond what is wanted says nothing of it; below 0 nothing is wanted but the header, given in any case.
   const isReached = receipt !== undefined && receipt.seq <= (through ?? Infinity)
   const isBounded = through !== undefined && Number.isInteger(through) && through >= 0
-  const { snapshot, tailSeq = 0 } = (await findSnapshot(id, isBounded ? through : undefined, reading)) ?? {}
+  const {
+    snapshot,
+    at,
+    tailSeq = 0,
+  } = (await findSnapshot(id, isBounded ? through : undefined, reading)) ?? {}
   const from = snapshot ? Math.max(tailSeq, snapshot.seq + 1 - retain.retainEvents) : 0
   const terms = {
     ...(from > 0 && { from }),
@@ -94,7 +100,7 @@ async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<S
   }
   const log = await asUnknown(id, () => storage.read(id, terms))
   let last: StoredBatch | undefined
-  let durableSeq = -1
+  let durable: Tail | undefined
   try {
     const isPart = through !== undefined
     const replay = sessions.replay(log.header, {
@@ -108,15 +114,16 @@ async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<S
     for await (const batch of log.batches) {
       last = batch
       replay.push(batch.events, batch.sizeBytes)
-      if (batch.isDurable) durableSeq = batch.tail.seq
+      if (batch.isDurable) durable = batch.tail
     }
     if (last === undefined) throw noBatch(id)
     const { view, retained } = replay
     refuseShort(view, through)
     const { tail } = last
-    durableSeq = Math.min(durableSeq, view.log.length - 1)
+    const durableSeq = Math.min(durable?.seq ?? -1, view.log.length - 1)
+    const tails = [durable, at, tail].filter((each) => each !== undefined)
     const snapshotSeq = snapshot?.seq ?? -1
-    return { view, tail, durableSeq, rest: log.rest?.(), snapshotSeq, retained }
+    return { view, tail, tails, durableSeq, rest: log.rest?.(), snapshotSeq, retained }
   } catch (error) {
     throw await withWriter(id, error, { storage, last })
   }
@@ -127,15 +134,16 @@ async function findSnapshot(
   id: string,
   through: number | undefined,
   { storage, sessions }: Reading,
-): Promise<FoundSnapshot | undefined> {
+): Promise<(FoundSnapshot & { readonly at: Tail }) | undefined> {
   let within = through
   for (let tries = 0; tries < snapshotTriesMax; tries++) {
     const found = await asUnknown(id, async () => storage.snapshots?.load(id, within))
     if (found === undefined) return undefined
+    const { at } = found
     const decoded = decodeSnapshot(found.content)
-    const isOurs = decoded?.snapshot.seq === found.at.seq
-    if (isOurs && sessions.vocabulary.accepts(decoded.snapshot)) return decoded
-    within = found.at.seq - 1 // an older one may have been folded as it would be now
+    const isOurs = decoded?.snapshot.seq === at.seq
+    if (isOurs && sessions.vocabulary.accepts(decoded.snapshot)) return { ...decoded, at }
+    within = at.seq - 1 // an older one may have been folded as it would be now
   }
   return undefined
 }

@@ -12,6 +12,7 @@ import { Following } from './following.ts'
 import { Forks } from './forks.ts'
 import { receiptedIn } from './kept-receipt.ts'
 import { keptMeta } from './kept-meta.ts'
+import { receiptOf } from './own-log.ts'
 import type {
   CreateRequest,
   InspectRequest,
@@ -25,6 +26,7 @@ import { asUnknown, seedOf, type StoredSession } from './stored-session.ts'
 import type { StoredView } from './stored-view.ts'
 import type { SessionSummary, SummaryPage } from './summary.ts'
 import { Upkeep } from './upkeep.ts'
+import type { WriteBehind } from './write-behind.ts'
 
 const pageLength = 50
 
@@ -58,11 +60,12 @@ export class StoredSessions {
       return open.reserve(header.id, 'EXISTS', async () => {
         const claim = this.access.newClaim()
         const lease = await storage.create(header, { claim })
-        const history = this.access.historyOf(header.id)
         const { incarnation } = claim
-        return open.bind(lease, (recorder) => sessions.create({ header, recorder, history, incarnation }), {
-          permit: authorization.toWrite(header, as),
-        })
+        const make = (recorder: WriteBehind): Session => {
+          const history = this.access.historyOf(header.id, () => recorder.tails)
+          return sessions.create({ header, recorder, history, incarnation })
+        }
+        return open.bind(lease, make, { permit: authorization.toWrite(header, as) })
       })
     })
   }
@@ -87,7 +90,7 @@ export class StoredSessions {
           async (recorder) => {
             claimed = await this.asClaimed(read, lease, carry)
             const { view } = claimed
-            const history = this.access.historyOf(id)
+            const history = this.access.historyOf(id, () => recorder.tails)
             const source = await this.access.originOf(view, recovered)
             const seed = await seedOf(view)
             const inherited = { header: view.header, seed, source, recovered, carry }
@@ -160,7 +163,9 @@ export class StoredSessions {
     { tail, header }: Lease,
     carry: readonly string[],
   ): Promise<StoredSession> {
-    return isSame(read.tail, tail) ? read : this.access.read(header.id, { through: tail.seq, carry })
+    return isSame(read.tail, tail)
+      ? read
+      : this.access.read(header.id, { through: tail.seq, receipt: receiptOf(tail), carry })
   }
 }
 

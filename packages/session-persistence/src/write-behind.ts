@@ -53,6 +53,7 @@ export class WriteBehind implements Recorder {
   private wantedSeq: number
   private admittedSeq: number
   private acknowledged: Tail
+  private readonly begun: Tail
   private waiters: Waiter[] = []
   private cutting: Waiter | undefined
   private timer: NodeJS.Timeout | undefined
@@ -62,12 +63,17 @@ export class WriteBehind implements Recorder {
     private readonly lease: Lease,
     private readonly options: WriteBehindOptions,
   ) {
-    this.acknowledged = copyOf(lease.tail)
+    this.acknowledged = this.begun = copyOf(lease.tail)
     this.wantedSeq = this.admittedSeq = lease.tail.seq
   }
 
   get durableSeq(): number {
     return this.acknowledged.seq
+  }
+
+  /** Where the log ended: at the last acknowledgement, and when the writer began. */
+  get tails(): readonly Tail[] {
+    return [this.acknowledged, this.begun]
   }
 
   get digest(): string | undefined {

@@ -165,6 +165,14 @@ async function findLinks(folder: SessionFolder, newest: Link, known?: Chain): Pr
   return links.reverse()
 }
 
+/** Whether a chain goes on from another one: of one log it may only have grown since. */
+export function goesOn(chain: Chain, since: Chain): boolean {
+  return since.links.every((link, index) => {
+    const now = chain.links[index]
+    return now !== undefined && isSameSegment(link, now)
+  })
+}
+
 /** A session that was removed and made again has other segments of the same names. */
 function isSameSegment(one: Link, other: Link): boolean {
   return one.name === other.name && one.header.salt === other.header.salt

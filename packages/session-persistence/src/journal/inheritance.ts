@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { SessionError, isSessionError } from '@tidemark/session-core'
 import { encodeEvent, type EncodedEvent } from '../encoded-event.ts'
-import type { LogBatch, LogTerms, ReadTo } from './chain-reader.ts'
-import type { Chain } from './chain.ts'
+import type { Receipted } from '../storage.ts'
+import { dropped, type LogBatch, type LogTerms, type ReadTo } from './chain-reader.ts'
+import { goesOn, type Chain } from './chain.ts'
 import { corrupt } from './failure.ts'
 import type { Forked, Predecessor } from './header.ts'
 import { findChainThrough } from './intact.ts'
@@ -10,6 +11,7 @@ import { readLog } from './log-reader.ts'
 import { listPacked } from './pack-shelf.ts'
 import { hasReason, type JournalPort } from './port.ts'
 import { createFilled, openFile } from './private-file.ts'
+import { refuseUnheld } from './held.ts'
 import { isMissing, readPieces, type SessionFolder } from './segment-file.ts'
 import { highestEpoch } from './segment-name.ts'
 import { seek } from './seek.ts'
@@ -38,6 +40,8 @@ export interface InheritTerms {
   readonly through: number
   /** How far a writer in this process has acknowledged: proof enough. */
   readonly durableSeq: number
+  /** What the source holds, or it is another log than the one that was meant. */
+  readonly receipt?: Receipted | undefined
 }
 
 /**
@@ -53,8 +57,11 @@ export async function inherit(
 ): Promise<Inheritance> {
   for (let looks = 1; ; looks++) {
     try {
-      const found = await find(source, terms)
+      const chain = await findChainThrough(source, terms)
+      const found = await find(source, chain, terms)
       for (const name of found.files) await share(source, into, name)
+      // Names say nothing of what they were linked to.
+      if (!goesOn(await findChainThrough(source, terms), chain)) throw dropped(source)
       return found
     } catch (error) {
       const isPacked = hasReason(error, 'ENOENT', 'EEXIST')
@@ -66,9 +73,9 @@ export async function inherit(
   }
 }
 
-async function find(source: SessionFolder, terms: InheritTerms): Promise<Inheritance> {
-  const chain = await findChainThrough(source, terms)
+async function find(source: SessionFolder, chain: Chain, terms: InheritTerms): Promise<Inheritance> {
   if (terms.through < 0) throw short(source, { lastSeq: -1, through: terms.through })
+  if (terms.receipt) await refuseUnheld(source, chain, terms.receipt)
   const { end, rest } = await cut(source, chain, terms)
   const events = rest.flatMap((batch) => batch.events)
   const own = events.filter(({ seq }) => seq > end.seq && seq <= terms.through)

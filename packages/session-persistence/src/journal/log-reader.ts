@@ -3,7 +3,6 @@ import type { Receipted, Rest } from '../storage.ts'
 import {
   dropped,
   readChain,
-  readChainThrough,
   type ChainEnd,
   type LogBatch,
   type LogTerms,
@@ -13,6 +12,7 @@ import { isUnchanged, type Chain, type Link } from './chain.ts'
 import { corrupt } from './failure.ts'
 import { proofOf, rotationOf } from './head.ts'
 import { firstToOf, type SegmentHeader } from './header.ts'
+import { refuseOtherBeginning, refuseUnheld } from './held.ts'
 import { findChainThrough } from './intact.ts'
 import {
   judgeEnd,
@@ -137,12 +137,12 @@ async function begin(
   chain: Chain,
   { start, receipt }: LogTerms,
 ): Promise<ReadTo | undefined> {
+  if (receipt) refuseOtherBeginning(folder, chain, receipt)
   const found = start && (await seek(folder, chain, start))
   if (found === undefined) return undefined
   for (const mark of [...chain.heads, ...(receipt ? [receipt] : [])]) {
     if (mark.seq > found.tail.seq || mark.seq < 0) continue
-    const from = await seek(folder, chain, { kind: 'seq', seq: mark.seq })
-    await readChainThrough(folder, { chain, from, through: mark.seq, receipt: mark })
+    await refuseUnheld(folder, chain, mark)
   }
   return found
 }

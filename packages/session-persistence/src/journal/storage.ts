@@ -107,14 +107,15 @@ export class JournalStorage implements seam.SessionStorage {
     }
   }
 
-  fork({ id, through }: seam.ForkSource, session: SessionHeader, claim: seam.Claim): Promise<seam.Lease> {
+  fork(source: seam.ForkSource, session: SessionHeader, claim: seam.Claim): Promise<seam.Lease> {
+    const { id, through, receipt } = source
     return this.perform('forking a session', session.id, async () => {
       refuseId(id)
       const { folder } = await this.find(id)
       const store = await this.open()
       if (through === -1) return this.bear(store, { session }, claim)
       const living = [...this.leases].find(({ header }) => header.id === id)
-      const terms = { through, durableSeq: living?.tail.seq ?? -1 }
+      const terms = { through, receipt, durableSeq: living?.tail.seq ?? -1 }
       return this.bear(store, { session, inherit: (into) => inherit(folder, into, terms) }, claim)
     })
   }

@@ -42,10 +42,11 @@ export class MemoryStorage implements seam.SessionStorage {
   }
 
   async fork(
-    { id, through }: seam.ForkSource,
+    { id, through, receipt }: seam.ForkSource,
     header: SessionHeader,
     claim: seam.Claim,
   ): Promise<seam.Lease> {
+    refuseUnheld(this.log(id), receipt)
     const texts = this.log(id).batches.flatMap((batch) => batch.texts)
     this.refuse(header.id)
     if (!Number.isInteger(through) || through < -1 || through >= texts.length) {
