@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { assert } from '@tidemark/session-core'
 import { thisProcess } from '../process.ts'
 import { networkFsOf } from './fs-kind.ts'
+import { LoopTurns } from './loop-turns.ts'
 import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
 import { ReadOnlyFile } from './read-only-file.ts'
 import { SocketLocks } from './socket.ts'
@@ -25,6 +26,8 @@ const openFlags = {
   create: constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | noFollow,
 }
 
+const turns = new LoopTurns()
+
 /** Of this machine, since it was asked for. */
 let bootId: string | null | undefined
 
@@ -35,17 +38,17 @@ const shortReadSizeBytes = 65_536
  * The file system of this machine. The only place that touches it.
  *
  * Names, sizes and short reads are asked for at once: the kernel has them in memory, or fetches them in a fraction of a
- * millisecond, and through the thread pool they cost ten times as much. Whatever changes something does not hold up the
- * process.
+ * millisecond, and through the thread pool they cost ten times as much. However many are asked for in a row, the event
+ * loop turns in between. Whatever changes something does not hold up the process.
  */
 export const systemPort: JournalPort = {
   open: async (path, how) =>
     how === 'read'
-      ? new ReadFile(sync.openSync(path, openFlags.read))
+      ? turns.make(() => new ReadFile(sync.openSync(path, openFlags.read)))
       : new WrittenFile(await fs.open(path, openFlags.create, 0o600)),
-  stat: async (path) => toStat(sync.lstatSync(path, { bigint: true })),
-  realpath: async (path) => sync.realpathSync.native(path),
-  readdir: async (path) => sync.readdirSync(path),
+  stat: (path) => turns.make(() => toStat(sync.lstatSync(path, { bigint: true }))),
+  realpath: (path) => turns.make(() => sync.realpathSync.native(path)),
+  readdir: (path) => turns.make(() => sync.readdirSync(path)),
   glance: (folder, name) => ({
     names: sync.readdirSync(folder),
     identity: toStat(sync.lstatSync(join(folder, name), { bigint: true })).identity,
@@ -76,12 +79,13 @@ class ReadFile extends ReadOnlyFile {
   }
 
   async read(into: Uint8Array, offset: number): Promise<number> {
-    if (into.length <= shortReadSizeBytes) return sync.readSync(this.open, into, 0, into.length, offset)
+    if (into.length <= shortReadSizeBytes)
+      return turns.make(() => sync.readSync(this.open, into, 0, into.length, offset))
     return (await readAt(this.open, into, 0, into.length, offset)).bytesRead
   }
 
-  async stat(): Promise<FileStat> {
-    return toStat(sync.fstatSync(this.open, { bigint: true }))
+  stat(): Promise<FileStat> {
+    return turns.make(() => toStat(sync.fstatSync(this.open, { bigint: true })))
   }
 
   async close(): Promise<void> {
@@ -111,8 +115,8 @@ class WrittenFile implements PortFile {
     return this.handle.datasync()
   }
 
-  async stat(): Promise<FileStat> {
-    return toStat(sync.fstatSync(this.handle.fd, { bigint: true }))
+  stat(): Promise<FileStat> {
+    return turns.make(() => toStat(sync.fstatSync(this.handle.fd, { bigint: true })))
   }
 
   chmod(mode: number): Promise<void> {
