@@ -42,6 +42,8 @@ export function historyTerms(request: HistoryRequest, length: number): HistoryTe
   const { countMax = countDefault, sizeBytesMax = sizeBytesDefault } = request
   refuse('from', from, [0, length])
   refuse('through', through, [from - 1, length - 1])
+  const orders: readonly unknown[] = ['forward', 'backward']
+  if (!orders.includes(order)) throw new SessionError('INVALID_SEQ', 'order is forward or backward')
   refuse('countMax', countMax, [1, historyCountMax])
   refuse('sizeBytesMax', sizeBytesMax, [1, historySizeBytesMax])
   return { from, through, order, countMax, sizeBytesMax }

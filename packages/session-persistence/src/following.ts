@@ -1,4 +1,5 @@
 import { SessionError } from '@tidemark/session-core'
+import { receiptOf, receiptedIn } from './kept-receipt.ts'
 import type { FollowedBatch, FollowRequest } from './request.ts'
 import type { FollowTerms, StoredBatch, Tail } from './storage.ts'
 import type { StoreAccess } from './store-access.ts'
@@ -26,6 +27,7 @@ export class Following {
   ): AsyncGenerator<FollowedBatch, void> {
     if (!Number.isInteger(pollMs) || pollMs < pollMsMin || pollMs > pollMsMax)
       throw new SessionError('INVALID_SEQ', `pollMs is a whole number from ${pollMsMin} to ${pollMsMax}`)
+    const place = receiptedIn(after)
     const { authorization, open, storage } = this.access
     const ask = (): Promise<void> => authorization.require({ operation: 'follow', sessionId: id, as })
     await open.run(ask)
@@ -33,7 +35,7 @@ export class Following {
     const terms: FollowTerms = {
       pollMs,
       signal: AbortSignal.any([open.closed, ...(signal ? [signal] : [])]),
-      ...(after && { after: { seq: after.seq, digest: after.digest } }),
+      ...(place && { after: { digest: '', ...place } }),
     }
     const batches = storage.follow?.(id, terms) ?? this.looks(id, terms)
     for await (const { events, tail, isDurable } of batches) {
@@ -54,14 +56,28 @@ export class Following {
     let cursor: Tail | undefined = after
     while (!signal?.aborted) {
       const seq = cursor?.seq ?? -1
-      const terms = { from: seq + 1, ...(cursor && seq >= 0 && { receipt: cursor }) }
+      const terms = { from: seq + 1, ...(cursor && { receipt: receiptOf(cursor) }) }
       const { batches } = await asUnknown(id, () => this.access.storage.read(id, terms))
       for await (const batch of batches) {
         if (batch.tail.seq <= (cursor?.seq ?? -1)) continue
         cursor = batch.tail
         yield batch
       }
-      await new Promise((resolve) => setTimeout(resolve, pollMs))
+      await paused(pollMs, signal)
     }
   }
+}
+
+/** Ends at once when it is aborted. */
+function paused(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const over = (): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', over)
+      resolve()
+    }
+    const timer = setTimeout(over, durationMs)
+    signal?.addEventListener('abort', over)
+    if (signal?.aborted) over()
+  })
 }

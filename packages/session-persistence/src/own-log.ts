@@ -1,4 +1,5 @@
 import { isSessionError, type SessionError } from '@tidemark/session-core'
+import { receiptOf } from './kept-receipt.ts'
 import type { Receipted, SessionStorage, Tail } from './storage.ts'
 import { asUnknown } from './stored-session.ts'
 
@@ -37,9 +38,4 @@ export async function refuseUnheld(id: string, storage: SessionStorage, receipt:
   const terms = isEmpty ? { from: Number.MAX_SAFE_INTEGER } : { from: seq + 1, through: seq }
   const { batches } = await asUnknown(id, () => storage.read(id, { ...terms, receipt }))
   for await (const _ of batches);
-}
-
-/** Somebody else's storage may know no digests. */
-export function receiptOf({ seq, digest }: Tail): Receipted {
-  return { seq, ...(typeof (digest as unknown) === 'string' && { digest }) }
 }

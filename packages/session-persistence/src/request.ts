@@ -18,8 +18,8 @@ export type KeptReceipt = Pick<FlushReceipt, 'durableSeq' | 'digest'> & Partial<
 export interface ReadRequest extends Caller {
   /** Types that nobody here knows, to be carried as they are. */
   readonly carry?: readonly string[]
-  /** A log that does not hold what it says is refused with `CORRUPT`: it has lost what was durable. */
-  readonly receipt?: KeptReceipt
+  /** A log that does not hold what it says is refused with `CORRUPT`: it has lost what was durable. Or a cursor. */
+  readonly receipt?: KeptReceipt | Cursor
 }
 
 export interface InspectRequest extends ReadRequest {
@@ -74,7 +74,7 @@ export interface Cursor {
 
 export interface FollowRequest extends Caller {
   /** The cursor of the last batch that the caller has, or a flush's receipt. Default: from the beginning. */
-  readonly after?: Cursor
+  readonly after?: Cursor | KeptReceipt
   /** Ends the stream when it is aborted. It also ends when persistence is closed. */
   readonly signal?: AbortSignal
   /** How long to wait between two looks at the log, in milliseconds. Default: 100; 10 to 10,000. */

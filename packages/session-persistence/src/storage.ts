@@ -147,7 +147,7 @@ export interface ReadTerms {
 }
 
 export interface FollowTerms {
-  /** Default: from the beginning. Without a digest only the seq can be looked for. */
+  /** Default: from the beginning. With an empty digest only the seq can be looked for. */
   readonly after?: Tail
   readonly signal?: AbortSignal
   /** How long to wait between two looks, in milliseconds. */

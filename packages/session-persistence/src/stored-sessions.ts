@@ -10,9 +10,8 @@ import {
 } from '@tidemark/session-core'
 import { Following } from './following.ts'
 import { Forks } from './forks.ts'
-import { receiptedIn } from './kept-receipt.ts'
+import { receiptOf, receiptedIn } from './kept-receipt.ts'
 import { keptMeta } from './kept-meta.ts'
-import { receiptOf } from './own-log.ts'
 import type {
   CreateRequest,
   InspectRequest,

@@ -10,6 +10,8 @@ import type { Wanted } from './seek.ts'
 /** How far a log was read and found whole. */
 export interface ReadTo extends Position {
   readonly segment: string
+  /** The segment's own: another one may have its name by now. */
+  readonly salt?: string
 }
 
 /** A batch of a log, and the segment it stands in. */
@@ -78,17 +80,21 @@ export async function* readChain(
   terms: LogTerms,
 ): AsyncGenerator<LogBatch, ChainEnd> {
   const { from, through = Infinity, receipt } = terms
-  const index = from === undefined ? 0 : links.findIndex(({ name }) => name === from.segment)
+  const index = from === undefined ? 0 : links.findIndex((link) => isAt(link, from))
   const held: Reading['held'] = {}
   const marks = receipt ? [receipt, ...heads] : heads
   let end: ReadTo | undefined
   for (const link of index === -1 ? [] : links.slice(index)) {
-    const start = link.name === from?.segment ? from : link.start
+    const start = from && link.name === from.segment ? from : link.start
     end = yield* readLink(folder, link, { ...terms, marks, held, from: { ...start, segment: link.name } })
     if ((held.last?.end.tail.seq ?? -Infinity) >= through) break
   }
   if (end) return { end, last: held.last, damage: held.damage }
   throw dropped(folder)
+}
+
+function isAt({ name, header }: Link, { segment, salt = header.salt }: ReadTo): boolean {
+  return name === segment && header.salt === salt
 }
 
 async function* readLink(
@@ -98,6 +104,7 @@ async function* readLink(
 ): AsyncGenerator<LogBatch, ReadTo> {
   if (link.endBytes < from.offset) throw dropped(folder)
   const { name: segment, header } = link
+  const { salt } = header
   const scan = new SegmentScan(header, from)
   try {
     for await (const found of scannedIn(scan, piecesOf(folder, link, from.offset))) {
@@ -111,12 +118,12 @@ async function* readLink(
       const { epoch, writer } = found.start.offset === link.start.offset ? (header.carried ?? header) : header
       held.last = { ...found, epoch, writer, segment, isDurable: true }
       refuseOther(folder, marks, held.last)
-      if (found.end.tail.seq >= through) return { ...found.end, segment }
+      if (found.end.tail.seq >= through) return { ...found.end, segment, salt }
     }
   } catch (error) {
     throw withIntact(error, scan.end.tail.seq)
   }
-  const end = { ...scan.end, segment }
+  const end = { ...scan.end, segment, salt }
   if (link.seal) refuseOtherEnd(folder, link.seal, end)
   return end
 }

@@ -62,7 +62,7 @@ export const systemPort: JournalPort = {
   syncFolder,
   now: () => Date.now(),
   random: (sizeBytes) => randomBytes(sizeBytes).toString('hex'),
-  pause: async (durationMs) => pause(durationMs),
+  pause: pauseUnless,
   later,
   networkFs,
   identity: async () => ({ ...thisProcess(), bootId: (bootId ??= await readBootId()) }),
@@ -132,6 +132,14 @@ function toStat(stats: BigIntStats): FileStat {
   const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : 'other'
   const identity = `${stats.dev}:${stats.ino}`
   return { kind, sizeBytes: Number(stats.size), mode: Number(stats.mode) & 0o777, identity }
+}
+
+async function pauseUnless(durationMs: number, signal?: AbortSignal): Promise<void> {
+  try {
+    await pause(durationMs, undefined, { signal })
+  } catch (error) {
+    if (!signal?.aborted) throw error // it was called off, as it may be
+  }
 }
 
 function later(delayMs: number, work: () => void): () => void {

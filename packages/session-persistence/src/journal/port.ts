@@ -27,7 +27,8 @@ export interface JournalPort {
   now(): number
   /** Hexadecimal digits, two for each byte. */
   random(sizeBytes: number): string
-  pause(durationMs: number): Promise<void>
+  /** Resolves early when it is aborted. */
+  pause(durationMs: number, signal?: AbortSignal): Promise<void>
   /** Runs work once, unless it is called off before. Does not keep the process alive. */
   later(delayMs: number, work: () => void): () => void
   identity(): Promise<ProcessIdentity & { readonly bootId: string | null }>
