@@ -207,6 +207,15 @@ describe('the index of a store', () => {
     expect(statSync(index).mode & 0o777).toBe(0o700)
   }, 60_000)
 
+  it('a broken list with the highest number there is, is passed over, and gone with the next fold', async () => {
+    const storage = open()
+    mkdirSync(index, { recursive: true, mode: 0o700 })
+    writeFileSync(join(index, 'list-999999999999999'), 'x', { mode: 0o600 })
+    for (let count = 0; count < 70; count++) await make(storage, `s${count}`, count + 1)
+    expect(readdirSync(index).filter((name) => name.startsWith('list-'))).toEqual(['list-000001'])
+    expect((await open().list({ countMax: 100 })).sessions).toHaveLength(70)
+  })
+
   it('what pages are made of may change between them: none shows a session that another showed', async () => {
     const storage = open()
     for (const each of upTo(9)) await make(storage, `s${each}`, 1_000 * (each + 1))

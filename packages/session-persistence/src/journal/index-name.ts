@@ -18,6 +18,18 @@ export function indexPath({ sessionsPath }: Store): string {
   return join(dirname(sessionsPath), 'index')
 }
 
+/** The highest number that a list's name can hold. */
+const listNumberMax = 999_999_999_999_999
+
+/**
+ * The number of the next list: higher than any, but where one that is broken has the highest that there is, only higher
+ * than that of the last whole one. `undefined` when that has it.
+ */
+export function nextListNumber(wholeNumber: number, lastNumber: number): number | undefined {
+  const number = lastNumber < listNumberMax ? lastNumber + 1 : wholeNumber + 1
+  return number <= listNumberMax ? number : undefined
+}
+
 export function listName(number: number): string {
   return `list-${String(number).padStart(6, '0')}`
 }

@@ -9,6 +9,7 @@ import {
   indexPath,
   lineName,
   listName,
+  nextListNumber,
   markName,
   parseIndexName,
   tagOf,
@@ -170,7 +171,9 @@ export class IndexWriter {
     const { lines, settled, hasMore } = await foldLines(store, found, this.terms)
     this.isBehind = hasMore
     this.leftCount = foldableCount(found.entries) - foldableCount(settled)
-    const name = listName(found.lastNumber + 1)
+    const number = nextListNumber(found.number, found.lastNumber)
+    if (number === undefined) return
+    const name = listName(number)
     if (!(await writeList(port, { folder: path, name, tag }, lines))) return
     const gone = [...settled.map((entry) => entry.name), ...listsBefore(found)]
     for (const each of gone) await cleanUp(() => port.unlink(join(path, each)))
