@@ -2,7 +2,7 @@ import type { Receipted } from '../storage.ts'
 import { readChainThrough } from './chain-reader.ts'
 import type { Chain } from './chain.ts'
 import { corrupt } from './failure.ts'
-import { seek } from './seek.ts'
+import { findEnd, seek } from './seek.ts'
 import type { SessionFolder } from './segment-file.ts'
 
 /**
@@ -19,6 +19,16 @@ export async function refuseUnheld(folder: SessionFolder, chain: Chain, receipt:
   if (tail.seq >= seq) return
   const reason = `ends at seq ${tail.seq}, and a receipt proves seq ${seq}`
   throw corrupt(folder.id, { segment, reason, offset, intactThrough: tail.seq, rule: 'R3' })
+}
+
+/**
+ * The same for who wants to know which log it is, and nothing of the batch: what a commit says of itself is enough. Where
+ * it says something else, the batch is read for the reason.
+ */
+export async function refuseOther(folder: SessionFolder, chain: Chain, receipt: Receipted): Promise<void> {
+  const found = await findEnd(folder, chain, receipt.seq)
+  const isHeld = found && (receipt.digest === undefined || receipt.digest === found.tail.digest)
+  if (!isHeld) await refuseUnheld(folder, chain, receipt)
 }
 
 /** What names no event names the log's beginning, which no two logs share unless one was forked from the other. */

@@ -40,6 +40,25 @@ export async function seek(
   return wanted.kind === 'seq' ? seekSeq(folder, links, wanted.seq) : seekEnd(folder, links, wanted)
 }
 
+/** Where a batch ends with a seq, as its commit says: its events are not read. `undefined` where none ends there. */
+export async function findEnd(
+  folder: SessionFolder,
+  { links }: Chain,
+  seq: number,
+): Promise<ReadTo | undefined> {
+  const link = links.findLast(({ header }) => header.firstSeq <= seq)
+  if (link === undefined) return undefined
+  const found = await seekIn(folder, link, async (file) => {
+    const { endBytes, seal } = link
+    if (seal?.seq === seq) return { offset: endBytes, tail: seal }
+    const high = seal ? { offset: endBytes, tail: seal } : await backFrom(file, link, 0)
+    const low = high.tail.seq < seq ? high : await approach(file, link, { seq, high })
+    const from = Math.max(0, low.offset - 1)
+    return (await nextBoundary(file, link, { from, to: endBytes, seq })) ?? low
+  })
+  return found.tail.seq === seq ? found : undefined
+}
+
 async function seekSeq(
   folder: SessionFolder,
   links: readonly Link[],
@@ -124,22 +143,24 @@ async function backFrom(file: PortFile, link: Link, sizeBytes: number): Promise<
   return start
 }
 
-/** The end of the first commit line that begins in a span and proves itself. */
+/** The end of the first commit line that begins in a span and proves itself; `seq`: of the first one with that. */
 async function nextBoundary(
   file: PortFile,
   { header }: Link,
-  { from, to }: { from: number; to: number },
+  { from, to, seq }: { from: number; to: number; seq?: number },
 ): Promise<Boundary | undefined> {
   let rest: Buffer = Buffer.alloc(0)
   let offset = from
-  const end = Math.min(to, from + batchSizeBytesMax + commitSizeBytesMax)
+  const end = Math.min(to, from + spanSizeBytesMax + batchSizeBytesMax + commitSizeBytesMax)
   for (let next = from; next < end; next += pieceSizeBytes) {
     const piece = await readSpan(file, next, Math.min(end, next + pieceSizeBytes))
     const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece])
     for (let at = bytes.indexOf(lineStart); at !== -1; at = bytes.indexOf(lineStart, at + 1)) {
       const lf = bytes.indexOf(10, at + 1)
       if (lf === -1) break
-      const commit = parseCommit(bytes.toString('utf8', at + 1, lf), header.salt)
+      const line = bytes.toString('utf8', at + 1, lf)
+      if (seq !== undefined && !line.includes(`"to":${seq},`)) continue
+      const commit = parseCommit(line, header.salt)
       if (commit && commit.epoch === header.epoch) return { offset: offset + lf + 1, tail: tailOf(commit) }
     }
     const keepFrom = Math.max(0, bytes.length - commitSizeBytesMax - lineStart.length)

@@ -1,8 +1,9 @@
 import { assert } from '@tidemark/session-core'
-import type { ReadTerms, Rest, StoredBatch } from '../storage.ts'
-import type { LogBatch } from './chain-reader.ts'
-import type { Chain } from './chain.ts'
+import type { Receipted, ReadTerms, Rest, StoredBatch } from '../storage.ts'
+import { dropped, type LogBatch } from './chain-reader.ts'
+import { isUnchanged, type Chain } from './chain.ts'
 import { failure } from './failure.ts'
+import { refuseOther } from './held.ts'
 import { isLiving } from './living.ts'
 import { readLog, type LogEnd } from './log-reader.ts'
 import type { SessionFolder } from './segment-file.ts'
@@ -19,6 +20,10 @@ export async function* storedBatches(
   folder: SessionFolder,
   { from = 0, through, receipt, found, secret, onRest }: StoredBatchesTerms,
 ): AsyncGenerator<StoredBatch, void> {
+  if (receipt && through !== undefined && from > through && receipt.seq <= through) {
+    await proveOnly(folder, found, receipt)
+    return
+  }
   const start = from > 0 ? ({ kind: 'seq', seq: from } as const) : undefined
   const log = readLog(folder, { through, receipt, found, start })
   try {
@@ -33,6 +38,16 @@ export async function* storedBatches(
     throw failure('reading a session', error)
   } finally {
     await log.return(undefined)
+  }
+}
+
+/** Nothing is wanted but to know whether the log holds something. */
+async function proveOnly(folder: SessionFolder, found: Chain, receipt: Receipted): Promise<void> {
+  try {
+    await refuseOther(folder, found, receipt)
+  } catch (error) {
+    if (await isUnchanged(folder, found)) throw failure('reading a session', error)
+    throw dropped(folder)
   }
 }
 
