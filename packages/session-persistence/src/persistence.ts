@@ -110,9 +110,9 @@ export class Persistence {
   /**
    * The batches of a stored session that come after a cursor, and those that a living writer is still to write, in
    * another process or in this one. Writes nothing at all, and reads nothing twice.
-   * @throws SessionError, while it is read: `DISABLED`, `NOT_FOUND` (also once it is removed), `CORRUPT` when the log is
-   * damaged or is not the one that the cursor is of, `TAIL_MOVED` when somebody took over and dropped what was not
-   * durable yet: `intactThrough` says what is.
+   * @throws SessionError, while it is read: `DISABLED`, `INVALID_SEQ`, `NOT_FOUND` (also once it is removed), `CORRUPT`
+   * when the log is damaged or is not the one that the cursor is of, `TAIL_MOVED` when it does not hold any more what was
+   * not durable yet, as after a takeover: `intactThrough` says what is.
    */
   follow(id: string, request: FollowRequest = {}): AsyncGenerator<FollowedBatch, void> {
     refuseId(id)
