@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { marks as markRules} from './source.ts';
+import type { marks as markRules } from './source.ts'
 import { Labels, judgeRecover, policy, witnesses } from './source.ts'
 
 const names = ['public', 'internal', 'confidential', 'secret']

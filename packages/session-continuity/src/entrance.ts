@@ -172,10 +172,8 @@ export class Entrance {
   /** The handles of this process that a newer one shows to be over. */
   async fenceOlder(access: ScopeAccess, { principal, generation }: Handle): Promise<void> {
     const { key } = access.policyOf(principal.id)
-    const older = [...this.terms.handles].filter(
-      (each) => (each.generationOf(key) ?? generation) < generation,
-    )
-    await Promise.all(older.map((each) => each.fence()))
+    const isOlder = (each: Handle): boolean => (each.generationOf(key) ?? generation) < generation
+    await Promise.all([...this.terms.handles].filter(isOlder).map((each) => each.fence()))
   }
 
   accessOf(scope: string, storeId: string): ScopeAccess {
