@@ -28,26 +28,27 @@ async function talked(session: Session, text: string, length: number): Promise<v
 }
 
 /** Two hosts with the same store. */
-const stores: Record<string, () => Promise<{ one: Context; other: Context; has: (id: string) => boolean }>> =
-  {
-    journal: async () => {
-      const root = scratch()
-      const has = (id: string): boolean => existsSync(folderOf(root, id))
-      return { one: await startJournal(root, config), other: await startJournal(root, config), has }
-    },
-    memory: async () => {
-      const storage = new MemoryStorage()
-      const other = await hostOn(storage, config)
-      const ids = new Set<string>()
-      const create = storage.fork.bind(storage)
-      storage.fork = async (source, header, claim) => {
-        const lease = await create(source, header, claim)
-        ids.add(header.id)
-        return lease
-      }
-      return { one: await hostOn(storage, config), other, has: (id) => ids.has(id) }
-    },
-  }
+type Stores = () => Promise<{ one: Context; other: Context; has: (id: string) => boolean }>
+
+const stores: Record<string, Stores> = {
+  journal: async () => {
+    const root = scratch()
+    const has = (id: string): boolean => existsSync(folderOf(root, id))
+    return { one: await startJournal(root, config), other: await startJournal(root, config), has }
+  },
+  memory: async () => {
+    const storage = new MemoryStorage()
+    const other = await hostOn(storage, config)
+    const ids = new Set<string>()
+    const create = storage.fork.bind(storage)
+    storage.fork = async (source, header, claim) => {
+      const lease = await create(source, header, claim)
+      ids.add(header.id)
+      return lease
+    }
+    return { one: await hostOn(storage, config), other, has: (id) => ids.has(id) }
+  },
+}
 
 async function replaced(store: Stores, length: number) {
   const { one, other, has } = await store()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { generationMax, numberMax } from './numbering.ts'
+import { numberMax } from './numbering.ts'
 import type { Labels } from './label.ts'
 
 /** What a credential must reach to go on with a state. */
@@ -25,7 +25,7 @@ export interface Mark extends Reach {
 }
 
 const reach = {
-  generation: z.int().min(1).max(generationMax),
+  generation: z.int().min(1).max(numberMax),
   sensitivity: z.string().min(1).max(100),
   credentials: z
     .strictObject({

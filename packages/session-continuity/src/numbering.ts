@@ -5,11 +5,8 @@
  */
 const leapMax = 1_000_000_000
 
-/** The highest number of a file, of 15 digits: what is higher is neither read nor written. */
+/** The highest number, of 15 digits, of a file or a generation: what is higher is neither read nor written. */
 export const numberMax = 999_999_999_999_999
-
-/** The highest generation. Nobody resets a scope so often. */
-export const generationMax = numberMax
 
 export interface Followed {
   /** In ascending order. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Labels } from './label.ts'
 import { isShortOf, reachOf, type CredentialBounds, type Mark } from './mark.ts'
-import { generationMax } from './numbering.ts'
+import { numberMax } from './numbering.ts'
 import type { Principal } from './principal.ts'
 import type { ContinuityReason } from './refusal.ts'
 
@@ -24,7 +24,7 @@ export interface PolicyState extends CredentialBounds {
 const timeMax = 8.64e15
 
 export const policyStateSchema = z.strictObject({
-  generation: z.int().min(1).max(generationMax),
+  generation: z.int().min(1).max(numberMax),
   sensitivity: z.string().min(1).max(100),
   assurance: z.int().min(0),
   newestAuthenticatedAt: z.int().min(0),

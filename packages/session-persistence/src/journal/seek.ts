@@ -51,10 +51,13 @@ export async function findEnd(
   const found = await seekIn(folder, link, async (file) => {
     const { endBytes, seal } = link
     if (seal?.seq === seq) return { offset: endBytes, tail: seal }
+    // Mostly it is the log's end that is asked for.
+    const lastFrom = Math.max(0, link.start.offset - 1, endBytes - commitSizeBytesMax - 1)
+    const last = await nextBoundary(file, link, { from: lastFrom, to: endBytes, seq })
+    if (last) return last
     const high = seal ? { offset: endBytes, tail: seal } : await backFrom(file, link, 0)
     const low = high.tail.seq < seq ? high : await approach(file, link, { seq, high })
-    const from = Math.max(0, low.offset - 1)
-    return (await nextBoundary(file, link, { from, to: endBytes, seq })) ?? low
+    return (await nextBoundary(file, link, { from: Math.max(0, low.offset - 1), to: endBytes, seq })) ?? low
   })
   return found.tail.seq === seq ? found : undefined
 }
