@@ -43,7 +43,9 @@ export async function judge({
   const chosen = teller.random.below(knowledge.size)
   for (const [index, id] of [...knowledge.keys()].entries()) {
     const isClaimed = index === chosen || teller.random.isOneIn(claimedEvery)
-    await new Hearing(teller, id).hold({ isClaimed, isThorough })
+    // What is left open may work on behind, so only the last one may be.
+    const isLast = index === knowledge.size - 1
+    await new Hearing(teller, id).hold({ isClaimed, isThorough: isThorough || !isLast })
     const [problem] = teller.problems
     if (problem) return { problem, ledger }
   }
