@@ -13,7 +13,7 @@ export const work = defineBracket({
   name: 'work',
   open: 'work/start',
   close: 'work/end',
-  key: ({ data }) => (data).name,
+  key: ({ data }) => data.name,
   scope: 'session',
 })
 
