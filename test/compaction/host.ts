@@ -51,6 +51,21 @@ export function say(
   session.append('turn/end', { reason: 'completed' })
 }
 
+/** A listener appends at each event until a session takes no more; then, once, `onFull`. */
+export function flood(ctx: Context, session: Session, onFull: () => void): void {
+  let isFlooding = true
+  ctx.on('tidemark/event', (from) => {
+    if (!isFlooding) return
+    try {
+      from.append('user/message', { parts: [] })
+    } catch {
+      isFlooding = false
+      onFull()
+    }
+  })
+  say(session, 'flood')
+}
+
 /** A session with turns, so that a compaction has something to do. */
 export function sessionOf(ctx: Context, turns: number, id?: string): Session {
   const session = ctx.sessions.create(id === undefined ? {} : { id })

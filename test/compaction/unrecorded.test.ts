@@ -4,7 +4,7 @@ import * as persistence from '@tidemark/session-persistence'
 import type {} from '@tidemark/session-persistence/cordis'
 import { describe, expect, it } from 'vitest'
 import { scratch } from '../session-persistence/scratch.ts'
-import { codeOf, crash, load, say, sessionOf, statuses } from './host.ts'
+import { codeOf, crash, flood, load, say, sessionOf, statuses } from './host.ts'
 import { held } from './summarizers.ts'
 
 function fillUp(session: Session): void {
@@ -84,17 +84,7 @@ describe('an end that the writer does not take', () => {
     const { summarizer } = held()
     const stop = new AbortController()
     const running = ctx.compaction.compact(session, { summarizer, signal: stop.signal })
-    let isFlooding = true
-    ctx.on('tidemark/event', (from) => {
-      if (!isFlooding) return
-      try {
-        from.append('user/message', { parts: [] })
-      } catch {
-        isFlooding = false
-        stop.abort()
-      }
-    })
-    say(session, 'flood')
+    flood(ctx, session, () => stop.abort())
     const gone = plugin.dispose()
     await expect(running).rejects.toMatchObject({ code: 'BACK_PRESSURE' })
     await gone

@@ -1,7 +1,7 @@
 import type { PinnedFact } from '@tidemark/compaction'
 import { describe, expect, it } from 'vitest'
 import { verdictOf } from '../../packages/compaction/src/verdict.ts'
-import { load, say, sessionOf, startHost } from './host.ts'
+import { flood, load, say, sessionOf, startHost } from './host.ts'
 import { doing, held, saying } from './summarizers.ts'
 
 describe('what an applied compaction says of the facts', () => {
@@ -97,17 +97,7 @@ describe('an end that the session does not take', () => {
     const { summarizer, fail } = held()
     const stop = new AbortController()
     const running = ctx.compaction.compact(session, { summarizer, signal: stop.signal })
-    let isFlooding = true
-    ctx.on('tidemark/event', (from) => {
-      if (!isFlooding) return
-      try {
-        from.append('user/message', { parts: [] })
-      } catch {
-        isFlooding = false
-        stop.abort()
-      }
-    })
-    say(session, 'flood')
+    flood(ctx, session, () => stop.abort())
     await expect(running).rejects.toMatchObject({ code: 'BACK_PRESSURE' })
     await expect.poll(() => session.log.last?.type).toBe('compact/end')
     expect(session.log.last).toMatchObject({ data: { outcome: 'cancelled', error: { code: 'ABORTED' } } })

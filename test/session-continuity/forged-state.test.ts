@@ -9,6 +9,7 @@ import {
   credential,
   foldersOf,
   isNoticed,
+  reached,
   reasonFor,
   refusalOf,
   resume,
@@ -47,17 +48,9 @@ const recover = (process: TestProcess, life: Life = {}) =>
 const stateOf = async (process: TestProcess): Promise<unknown> =>
   (await process.continuity.verify(scope, { credential: credential('alice') })).state
 
-async function secretScope(options: ProcessOptions = {}): Promise<World> {
-  const world = new World()
-  const handle = await begin(world.start(options))
-  await handle.raise('secret')
-  await handle.close()
-  return world
-}
-
 describe('a state that the witness does not expect', () => {
   const isRefused = async (options: ProcessOptions = {}): Promise<void> => {
-    const world = await secretScope(options)
+    const world = await reached(options)
     forge(world, ({ generation }) => ({
       generation: generation + 1,
       sensitivity: 'public',
@@ -88,7 +81,7 @@ describe('a state that the witness does not expect', () => {
   })
 
   it('of a generation beyond all counting, is no end of the scope', async () => {
-    const world = await secretScope()
+    const world = await reached()
     forge(world, () => ({ generation: 999_999_999_999_999, sensitivity: 'internal' }))
     expect(await reasonFor(() => resume(world.start()))).toBe('ahead-of-witness')
     const handle = await recover(world.start())
@@ -101,7 +94,7 @@ describe('a state that the witness does not expect', () => {
     ['a lower assurance', { assurance: 0 }],
     ['an older newest credential', { newestAuthenticatedAt: 1 }],
   ])('of the same generation, with %s, is behind the witness', async (_, change) => {
-    const world = await secretScope()
+    const world = await reached()
     forge(world, () => change)
     expect(await reasonFor(() => resume(world.start()))).toBe('behind-witness')
   })

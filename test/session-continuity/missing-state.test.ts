@@ -8,20 +8,13 @@ import {
   credential,
   foldersOf,
   isNoticed,
+  reached,
   reasonFor,
   refusalOf,
   resume,
   scope,
   type ProcessOptions,
 } from './world.ts'
-
-const reached = async (): Promise<World> => {
-  const world = new World()
-  const handle = await begin(world.start())
-  await handle.raise('secret')
-  await handle.close()
-  return world
-}
 
 const gone = (path: string): void => rmSync(path, { recursive: true })
 

@@ -8,20 +8,13 @@ import {
   credential,
   foldersOf,
   isNoticed,
+  reached,
   reasonFor,
   refusalOf,
   resume,
   scope,
   type ProcessOptions,
 } from './world.ts'
-
-async function reached(label = 'secret'): Promise<World> {
-  const world = new World()
-  const handle = await begin(world.start())
-  await handle.raise(label)
-  await handle.close()
-  return world
-}
 
 /** The world after its store was set back to before the raise. */
 async function rolledBack(): Promise<World> {
@@ -80,7 +73,7 @@ describe('storage failure', () => {
 
   const refusesSubstitutes = async (options: ProcessOptions = {}): Promise<void> => {
     const world = await reached()
-    const other = await reached('public')
+    const other = await reached({ label: 'public' })
     rmSync(world.root, { recursive: true })
     cpSync(other.root, world.root, { recursive: true })
     const process = world.start(options)
@@ -202,7 +195,7 @@ describe('storage failure', () => {
   })
 
   it('a raise whose write fails holds in memory, closes the handle, and leaves an orphan', async () => {
-    const world = await reached('internal')
+    const world = await reached({ label: 'internal' })
     const flaky = { fails: false }
     const port = new Proxy(systemPort, {
       get: (target, key) =>

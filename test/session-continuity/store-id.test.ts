@@ -1,7 +1,7 @@
 import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { World, begin, credential, reasonFor, resume, scope, type TestProcess } from './world.ts'
+import { World, begin, credential, reached, reasonFor, resume, scope, type TestProcess } from './world.ts'
 
 const recover = (process: TestProcess) =>
   process.continuity.recover(scope, { credential: credential('alice'), reason: 'which store is it' })
@@ -13,19 +13,11 @@ const places = {
 
 const damage = (folder: string): void => writeFileSync(join(folder, '000007'), 'x', { mode: 0o600 })
 
-async function secretScope(): Promise<World> {
-  const world = new World()
-  const handle = await begin(world.start())
-  await handle.raise('secret')
-  await handle.close()
-  return world
-}
-
 describe('a damaged id of a store', () => {
   it.each(['store', 'witness'] as const)(
     'in the %s is told; a recover goes by the other one',
     async (where) => {
-      const world = await secretScope()
+      const world = await reached()
       damage(places[where](world))
       expect(await reasonFor(() => resume(world.start()))).toBe('damaged')
       expect(await reasonFor(() => begin(world.start(), 'bob'))).toBe('damaged')
@@ -39,7 +31,7 @@ describe('a damaged id of a store', () => {
   )
 
   it('in both leaves nothing to go by, and changes nothing', async () => {
-    const world = await secretScope()
+    const world = await reached()
     for (const folder of Object.values(places)) damage(folder(world))
     const before = [world.files('root'), world.files('witness')]
     expect(await reasonFor(() => recover(world.start()))).toBe('damaged')
@@ -47,7 +39,7 @@ describe('a damaged id of a store', () => {
   })
 
   it('lets nothing of another store in: a recover goes on at what the witness knows', async () => {
-    const [world, other] = [await secretScope(), new World()]
+    const [world, other] = [await reached(), new World()]
     await (await begin(other.start())).close()
     rmSync(world.root, { recursive: true })
     cpSync(other.root, world.root, { recursive: true })

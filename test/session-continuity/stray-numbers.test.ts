@@ -3,7 +3,16 @@ import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { numbering } from './source.ts'
-import { World, begin, credential, foldersOf, reasonFor, resume, scope, type TestProcess } from './world.ts'
+import {
+  credential,
+  foldersOf,
+  reached,
+  reasonFor,
+  resume,
+  scope,
+  type TestProcess,
+  type World,
+} from './world.ts'
 
 const farthest = '999999999999999'
 
@@ -12,21 +21,13 @@ const recover = (process: TestProcess) =>
 
 const verify = (process: TestProcess) => process.continuity.verify(scope, { credential: credential('alice') })
 
-async function secretScope(): Promise<World> {
-  const world = new World()
-  const handle = await begin(world.start())
-  await handle.raise('secret')
-  await handle.close()
-  return world
-}
-
 describe('a file with a number that nobody counted to', () => {
   it.each<[string, (world: World) => string]>([
     ['states', (world) => join(foldersOf(world).state, farthest)],
     ['audits', (world) => join(foldersOf(world).audit, `${farthest}.jsonl`)],
     ['witness', (world) => join(foldersOf(world).witness, farthest)],
   ])('among the %s is told, is not followed, and ends nothing', async (where, pathOf) => {
-    const world = await secretScope()
+    const world = await reached()
     writeFileSync(pathOf(world), 'x\n', { mode: 0o600 })
     expect((await verify(world.start())).isSound).toBe(false)
     if (where === 'audits') expect(await reasonFor(() => resume(world.start()))).toBe('damaged')
@@ -47,7 +48,7 @@ describe('a file with a number that nobody counted to', () => {
   })
 
   it.each(['states', 'witness'])('alone among the %s, is damage, and a recover goes on', async (where) => {
-    const world = await secretScope()
+    const world = await reached()
     const { state, witness } = foldersOf(world)
     const folder = where === 'states' ? state : witness
     for (const name of readdirSync(folder)) rmSync(join(folder, name))
@@ -58,7 +59,7 @@ describe('a file with a number that nobody counted to', () => {
   })
 
   it('a second one is told to who opens next, also after a first one was gone on from', async () => {
-    const world = await secretScope()
+    const world = await reached()
     const put = (number: string) =>
       writeFileSync(join(foldersOf(world).audit, `${number}.jsonl`), 'x\n', { mode: 0o600 })
     put(farthest)

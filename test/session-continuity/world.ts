@@ -246,6 +246,18 @@ export async function begin(process: TestProcess, id = 'alice', where = scope): 
   return process.continuity.open({ mode: 'begin', credential: credential(id), scope: where })
 }
 
+/** A scope that has reached a label, with nobody in it. */
+export async function reached({
+  label = 'secret',
+  ...options
+}: ProcessOptions & { label?: string } = {}): Promise<World> {
+  const world = new World()
+  const handle = await begin(world.start(options))
+  await handle.raise(label)
+  await handle.close()
+  return world
+}
+
 export async function resume(
   process: TestProcess,
   id = 'alice',

@@ -1,3 +1,4 @@
+import { inTime } from './in-time.ts'
 import { findPrincipal, type Principal } from './principal.ts'
 import { refusal } from './refusal.ts'
 
@@ -53,20 +54,15 @@ export class Authentication {
 
   private async ask(authenticator: Authenticator, token: string | undefined): Promise<Principal | undefined> {
     const { answerMsMax, clockToleranceMs, now, report } = this.options
-    let timer: NodeJS.Timeout | undefined
-    const tooLong = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), answerMsMax)
-    })
     try {
-      const answered = await Promise.race([authenticator.authenticate(token), tooLong])
+      const asked = authenticator.authenticate(token)
+      const answered = await inTime(asked, answerMsMax, () => undefined)
       const principal = findPrincipal(answered && named(answered, authenticator.mechanism))
       // One from the future would make every later one look stale.
       return principal && principal.authenticatedAt <= now() + clockToleranceMs ? principal : undefined
     } catch (error) {
       report(error) // who cannot check has not vouched for anybody
       return undefined
-    } finally {
-      clearTimeout(timer)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { inTime } from './in-time.ts'
 import { actingChain, type Principal } from './principal.ts'
 
 /** What can be granted of continuity itself. */
@@ -56,12 +57,9 @@ export class Grants {
   private async ask(question: GrantQuestion): Promise<readonly string[]> {
     const { ask, answerMsMax, now, report } = this.options
     if (!ask) return []
-    let timer: NodeJS.Timeout | undefined
-    const tooLong = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), answerMsMax)
-    })
     try {
-      const grant = await Promise.race([(async () => ask(Object.freeze(question)))(), tooLong])
+      const asked = (async () => ask(Object.freeze(question)))()
+      const grant = await inTime(asked, answerMsMax, () => undefined)
       if (!grant || !Array.isArray(grant.operations) || grant.operations.length > operationsMax) return []
       const { until } = grant
       // Written so that a time that is no number grants nothing.
@@ -70,8 +68,6 @@ export class Grants {
     } catch (error) {
       report(error) // who fails to answer has granted nothing
       return []
-    } finally {
-      clearTimeout(timer)
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { Session, Sessions, SessionView } from '@tidemark/session-core'
 import type { Handle } from './handle.ts'
 import type { AuthorizeQuestion } from './host.ts'
+import { inTime } from './in-time.ts'
 import { refusal } from './refusal.ts'
 
 /** Sessions that handles were let at, and that are not made yet. */
@@ -77,16 +78,9 @@ export class SessionOpenings {
   }
 
   private async inTime(id: string, work: Promise<unknown>): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const tooLong = new Promise<never>((_, reject) => {
-      const message = `${id}: what it holds was not written in ${this.flushMsMax} ms`
-      timer = setTimeout(() => reject(refusal('unavailable', message)), this.flushMsMax)
+    await inTime(work, this.flushMsMax, () => {
+      throw refusal('unavailable', `${id}: what it holds was not written in ${this.flushMsMax} ms`)
     })
-    try {
-      await Promise.race([work, tooLong])
-    } finally {
-      clearTimeout(timer)
-    }
   }
 }
 

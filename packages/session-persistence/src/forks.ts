@@ -1,4 +1,4 @@
-import { SessionError, isSessionError, refuseId, type Session, type Sessions } from '@tidemark/session-core'
+import { SessionError, refuseId, type Session, type Sessions } from '@tidemark/session-core'
 import type {
   AnySessionEvent,
   HistoryPage,
@@ -12,7 +12,7 @@ import type { Origin } from './open-sessions.ts'
 import { encodeEvent, type EncodedEvent } from './encoded-event.ts'
 import { keptMeta } from './kept-meta.ts'
 import { receiptOf, receiptedIn } from './kept-receipt.ts'
-import { noEventAt } from './refused-read.ts'
+import { isCorrupt, noEventAt } from './refused-read.ts'
 import type { ForkRequest } from './request.ts'
 import { refuseOtherLog, refuseUnheld } from './own-log.ts'
 import type { Claim, ForkSource, Lease, Receipted, Tail } from './storage.ts'
@@ -192,10 +192,6 @@ async function encodedThrough(parent: Session, through: number): Promise<readonl
 
 function sourceOf(id: string, through: number, receipt: Receipted | undefined): ForkSource {
   return { id, through, ...(receipt && { receipt }) }
-}
-
-function isCorrupt(error: unknown): boolean {
-  return isSessionError(error) && error.code === 'CORRUPT'
 }
 
 function forkNames({ childId, meta }: ForkTerms): { id: string; meta: JsonObject | undefined } {

@@ -1,7 +1,8 @@
-import { isSessionError, type SessionError } from '@tidemark/session-core'
+import type { SessionError } from '@tidemark/session-core'
 import { receiptOf } from './kept-receipt.ts'
 import type { Receipted, SessionStorage, Tail } from './storage.ts'
 import { asUnknown } from './stored-session.ts'
+import { isCorrupt } from './refused-read.ts'
 
 /**
  * Whether what is stored under an id is the log that somebody has read or written before: an id may be removed, and be
@@ -23,7 +24,7 @@ export async function refuseOtherLog(
       return receipt
     } catch (error) {
       // Damage there says nothing of the rest of the log.
-      if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+      if (!isCorrupt(error)) throw error
       refusal ??= error
     }
   }

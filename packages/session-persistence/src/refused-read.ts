@@ -1,4 +1,4 @@
-import { SessionError } from '@tidemark/session-core'
+import { SessionError, isSessionError } from '@tidemark/session-core'
 
 /** A seq that a log of this length does not have. */
 export function noEventAt(sessionId: string, seq: number, length: number): SessionError {
@@ -10,4 +10,9 @@ export function noEventAt(sessionId: string, seq: number, length: number): Sessi
 export function noBatch(sessionId: string): SessionError {
   const message = `${sessionId}: the storage gave no batch; a read gives the last one, an empty one at least`
   return new SessionError('CORRUPT', message, { sessionId })
+}
+
+/** Whether something was refused as damage, or as another log than was asked for. */
+export function isCorrupt(error: unknown): error is SessionError {
+  return isSessionError(error) && error.code === 'CORRUPT'
 }

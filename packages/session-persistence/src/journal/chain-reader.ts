@@ -1,4 +1,5 @@
-import { SessionError, isSessionError } from '@tidemark/session-core'
+import { SessionError } from '@tidemark/session-core'
+import { isCorrupt } from '../refused-read.ts'
 import type { Receipted, Writer } from '../storage.ts'
 import type { Chain, Link } from './chain.ts'
 import { corrupt } from './failure.ts'
@@ -144,8 +145,7 @@ async function* piecesOf(
 
 /** What a pack refuses does not know how far the log was read. */
 function withIntact(error: unknown, intactThrough: number): unknown {
-  const isBare =
-    isSessionError(error) && error.code === 'CORRUPT' && error.details.intactThrough === undefined
+  const isBare = isCorrupt(error) && error.details.intactThrough === undefined
   if (!isBare) return error
   return new SessionError(error.code, error.message, { ...error.details, intactThrough, cause: error })
 }

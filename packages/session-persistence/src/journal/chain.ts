@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { SessionError, isSessionError, type SessionHeader } from '@tidemark/session-core'
+import { isCorrupt } from '../refused-read.ts'
 import { corrupt } from './failure.ts'
 import { readHead, type Head } from './head.ts'
 import type { Predecessor, SegmentHeader } from './header.ts'
@@ -105,7 +106,7 @@ async function findLinksFrom(folder: SessionFolder, name: SegmentName): Promise<
     if (start.kind === 'void') return undefined
     return await findLinks(folder, linkOf(name, start))
   } catch (error) {
-    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    if (!isCorrupt(error)) throw error
     return undefined // an older one may be sound
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { SessionError, isSessionError } from '@tidemark/session-core'
+import { isCorrupt } from '../refused-read.ts'
 import { receiptOf } from '../kept-receipt.ts'
 import type { FollowTerms, Tail } from '../storage.ts'
 import { findChain, type Chain } from './chain.ts'
@@ -97,7 +98,7 @@ function termsOf({ cursor, at }: Followed): LogTerms {
 
 /** Whether a log lacks the cursor only because that was never proven to be in it. */
 function isDropped(error: unknown, { cursor, durableSeq }: Pick<Followed, 'cursor' | 'durableSeq'>): boolean {
-  return isSessionError(error) && error.code === 'CORRUPT' && cursor.seq > durableSeq
+  return isCorrupt(error) && cursor.seq > durableSeq
 }
 
 /** Another log may bear the id by now. */

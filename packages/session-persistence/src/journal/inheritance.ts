@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { SessionError, isSessionError } from '@tidemark/session-core'
+import { isCorrupt } from '../refused-read.ts'
 import { encodeEvent, type EncodedEvent } from '../encoded-event.ts'
 import type { Receipted } from '../storage.ts'
 import { dropped, type LogBatch, type LogTerms, type ReadTo } from './chain-reader.ts'
@@ -109,7 +110,7 @@ async function cut(source: SessionFolder, chain: Chain, terms: InheritTerms): Pr
   try {
     return await cutFrom(source, { from, found: chain, through: through + 1 }, terms)
   } catch (error) {
-    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    if (!isCorrupt(error)) throw error
     return cutFrom(source, { from, found: chain, through }, terms) // what follows does not matter
   }
 }

@@ -1,4 +1,4 @@
-import { isSessionError } from '@tidemark/session-core'
+import { isCorrupt } from '../refused-read.ts'
 import { readChainThrough } from './chain-reader.ts'
 import { findChain, soundChains, type Chain } from './chain.ts'
 import { findParts } from './parts.ts'
@@ -50,8 +50,4 @@ async function soundThrough(folder: SessionFolder, through: number): Promise<Cha
     if (!isCorrupt(error)) throw error // what is wanted is damaged, too
   }
   return undefined
-}
-
-function isCorrupt(error: unknown): boolean {
-  return isSessionError(error) && error.code === 'CORRUPT'
 }

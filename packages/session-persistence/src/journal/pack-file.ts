@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { SessionError, assert, isSessionError } from '@tidemark/session-core'
+import { SessionError, assert } from '@tidemark/session-core'
+import { isCorrupt } from '../refused-read.ts'
 import { blockSizeBytes, codecOf } from './pack-codec.ts'
 import * as index from './pack-index.ts'
 import type { FileStat, JournalPort, PortFile } from './port.ts'
@@ -149,7 +150,7 @@ export class PackedFile extends ReadOnlyFile {
     try {
       for (let read = -1; read !== 0; to += read) read = await this.read(piece, to)
     } catch (error) {
-      if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+      if (!isCorrupt(error)) throw error
     }
     return to
   }

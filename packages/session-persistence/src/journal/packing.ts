@@ -1,5 +1,5 @@
+import { isCorrupt } from '../refused-read.ts'
 import { join } from 'node:path'
-import { isSessionError } from '@tidemark/session-core'
 import type { Chain } from './chain.ts'
 import { passingPrefixes } from './folder-name.ts'
 import { findBlock, placedBlocks, type Pack } from './pack-file.ts'
@@ -115,7 +115,7 @@ async function isEmpty(...claim: Parameters<typeof isEmptyClaim>): Promise<boole
   try {
     return await isEmptyClaim(...claim)
   } catch (error) {
-    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    if (!isCorrupt(error)) throw error
     return false // it stays for whoever looks into the damage
   }
 }

@@ -1,4 +1,5 @@
-import { SessionError, isSessionError, type SessionRecovered } from '@tidemark/session-core'
+import { SessionError, type SessionRecovered } from '@tidemark/session-core'
+import { isCorrupt } from '../refused-read.ts'
 import { RecentBatches } from '../acceptance.ts'
 import { readChainThrough, type ReadTo } from './chain-reader.ts'
 import type { Chain } from './chain.ts'
@@ -43,7 +44,7 @@ async function refuseSound(folder: SessionFolder): Promise<void> {
   try {
     end = await readToEnd(folder)
   } catch (error) {
-    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    if (!isCorrupt(error)) throw error
     return // that is what a repair is for
   }
   throw invalid(folder, `is not damaged: it is whole up to seq ${end.tail.seq}`)
@@ -85,7 +86,7 @@ async function learnIn(
       decided,
     }
   } catch (error) {
-    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    if (!isCorrupt(error)) throw error
     return undefined // damaged before that seq
   }
 }

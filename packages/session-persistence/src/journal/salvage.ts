@@ -1,4 +1,5 @@
-import { isSessionError, type SessionHeader } from '@tidemark/session-core'
+import type { SessionHeader } from '@tidemark/session-core'
+import { isCorrupt } from '../refused-read.ts'
 import type { SalvagedLog, SalvagedRecord } from '../storage.ts'
 import { failure } from './failure.ts'
 import { linesIn } from './found-lines.ts'
@@ -69,7 +70,7 @@ async function* recordsOf(
     const pieces = readPieces(file, 0, stat.sizeBytes)
     for await (const line of linesIn(pieces, batchSizeBytesMax)) yield* scan.take(line)
   } catch (error) {
-    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    if (!isCorrupt(error)) throw error
     // A pack that is damaged from here on. What comes after it in the log is in other segments.
   } finally {
     await file.close()

@@ -1,5 +1,5 @@
+import { isCorrupt } from '../refused-read.ts'
 import { join } from 'node:path'
-import { isSessionError } from '@tidemark/session-core'
 import { corrupt } from './failure.ts'
 import type { FolderMemory } from './folder-memory.ts'
 import { listPacked, openPacked } from './pack-shelf.ts'
@@ -53,7 +53,7 @@ export async function openSegment(folder: SessionFolder, segment: string): Promi
 
 /** Whether a segment was in no file: lost, or gone since the folder was listed, as a claim that nobody began may be. */
 export function isMissing(error: unknown): boolean {
-  return isSessionError(error) && error.code === 'CORRUPT' && error.details.reason === missing
+  return isCorrupt(error) && error.details.reason === missing
 }
 
 /** A segment's own file; `undefined` where there is none. */

@@ -1,4 +1,5 @@
 import { isSessionError } from '@tidemark/session-core'
+import { isCorrupt } from '../refused-read.ts'
 import type { Verdict } from '../storage.ts'
 import { readChainThrough } from './chain-reader.ts'
 import { besideOf } from './chain.ts'
@@ -45,7 +46,7 @@ async function findIntact(folder: SessionFolder): Promise<number> {
     for await (const chain of boundedChains(folder))
       intactThrough = Math.max(intactThrough, await intactIn(folder, chain))
   } catch (error) {
-    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    if (!isCorrupt(error)) throw error
     // Not even a folder with segments: there is nothing that could be intact.
   }
   return intactThrough
@@ -59,7 +60,7 @@ async function intactIn(folder: SessionFolder, { chain, through }: SoundChain): 
       if (tail.seq <= through) read = tail.seq
     })
   } catch (error) {
-    if (!isSessionError(error) || error.code !== 'CORRUPT') throw error
+    if (!isCorrupt(error)) throw error
   }
   return read
 }

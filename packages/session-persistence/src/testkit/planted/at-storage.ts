@@ -3,6 +3,7 @@ import type { JournalPort } from '../../journal/port.ts'
 import type { Lease, SessionStorage, StoredBatch, StoredLog } from '../../storage.ts'
 import type { PlantedFault } from './planted-fault.ts'
 import { withOwn } from './with-own.ts'
+import { isCorrupt } from '../../refused-read.ts'
 
 type Lie = (storage: SessionStorage, port: JournalPort) => Partial<SessionStorage>
 
@@ -118,10 +119,6 @@ function notFound(): SessionError {
 
 function bug({ message }: SessionError): Error {
   return new TypeError(message)
-}
-
-function isCorrupt(error: unknown): error is SessionError {
-  return isSessionError(error) && error.code === 'CORRUPT'
 }
 
 function marking(storage: SessionStorage, port: JournalPort): Partial<SessionStorage> {
