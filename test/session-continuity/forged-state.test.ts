@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { marks, policy } from './source.ts'
+import { marks, policy, systemPort, type ContinuityPort } from './source.ts'
 import {
   World,
   begin,
@@ -78,6 +78,23 @@ describe('a state that the witness does not expect', () => {
       return policy.judgeResume({ ...facts, mark }, terms)
     }
     expect(await isNoticed(() => isRefused({ rules: { judgeResume: judgeStanding } }))).toBe(true)
+  })
+
+  it('is none where a reset came between the looks at the witness and at the state', async () => {
+    const world = await reached()
+    const { state } = foldersOf(world)
+    const other = await resume(world.start())
+    let isArmed = true
+    const readdir: ContinuityPort['readdir'] = async (path) => {
+      if (path === state && isArmed) {
+        isArmed = false
+        await (await other.reset({ reason: 'meanwhile' })).close()
+      }
+      return systemPort.readdir(path)
+    }
+    const process = world.start({ port: { ...systemPort, readdir } })
+    expect(await reasonFor(() => resume(process))).toBe('stale-credential')
+    expect(isArmed).toBe(false)
   })
 
   it('of a generation beyond all counting, is no end of the scope', async () => {

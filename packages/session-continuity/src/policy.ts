@@ -1,6 +1,7 @@
 import { assert } from '@tidemark/session-core'
 import type { Labels } from './label.ts'
 import {
+  judgeStanding,
   mergeRaise,
   policyStateSchema,
   type Facts,
@@ -46,11 +47,16 @@ export class Policy {
       const { marks, owed } = await witness.read()
       const mark = marks[key]
       const found = await cell.read({ known: mark?.revision })
-      // A begin that is under way has its witness in a moment; one that was killed never has.
-      const isDecided = mark !== undefined || found.kind !== 'found' || looks >= looksMax
       const hasStrays = found.kind === 'found' && found.hasStrays === true
-      if (isDecided)
-        return { found: asState(found), mark, labels, owed: owed?.[key], number: found.number, hasStrays }
+      const facts = {
+        found: asState(found),
+        mark,
+        labels,
+        owed: owed?.[key],
+        number: found.number,
+        hasStrays,
+      }
+      if (looks >= looksMax || !isUnderWay(judgeStanding(facts))) return facts
       await this.parts.shelf.pause()
     }
   }
@@ -145,6 +151,14 @@ export class Policy {
     const { witness, key } = this.parts
     await witness.patch({ ...patch, mark: { key, value: { revision, ...reachOf(state) } } })
   }
+}
+
+/**
+ * Whether the witness may know in a moment what it did not when it was read: a begin has its mark after its state, and
+ * a new generation that was announced and written meanwhile is announced at the next look. What is forged stays so.
+ */
+function isUnderWay(verdict: Verdict): boolean {
+  return verdict.kind === 'no' && ['no-witness', 'ahead-of-witness'].includes(verdict.reason)
 }
 
 function refuseUnreadable(state: PolicyState): void {
