@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, dirname, join, relative } from 'node:path'
 import { installMissing } from './apt.mjs'
 import { CommandFailed } from './command.mjs'
 import { ltsNode, ltsVersion } from './lts.mjs'
@@ -10,11 +10,29 @@ import { cacheFolder } from './stamp.mjs'
 const report = join(cacheFolder, 'report.json')
 const reporting = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
 
+/** What failed, to be said once more at the end, where it is found. */
+const failures = []
+
 const count = (isOk) => ({ passed: isOk ? 1 : 0, failed: isOk ? 0 : 1 })
 
 function succeeds(command, args, env = process.env) {
-  console.log(`\n== ${[command, ...args].join(' ')}`)
-  return spawnSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env }).status === 0
+  const line = [command, ...args].join(' ')
+  const from = Date.now()
+  console.log(`\n== ${line}`)
+  const isOk =
+    spawnSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env }).status === 0
+  console.log(`== ${isOk ? 'ok' : 'failed'} after ${Math.round((Date.now() - from) / 1_000)} s: ${line}`)
+  if (!isOk) failures.push(line)
+  return isOk
+}
+
+function tellFailures({ testResults }) {
+  for (const { name, message, assertionResults } of testResults) {
+    const failed = assertionResults.filter(({ status }) => status === 'failed')
+    if (message) failures.push(`${relative(root, name)}: ${message}`)
+    for (const { fullName, failureMessages } of failed)
+      failures.push(`${relative(root, name)} > ${fullName}\n${failureMessages.join('\n')}`)
+  }
 }
 
 /** Runs the tests and counts them; a run that fails outside of a test counts as one failure. */
@@ -22,7 +40,9 @@ function countTests(command, args, env) {
   rmSync(report, { force: true })
   const isOk = succeeds(command, [...args, ...reporting], env)
   if (!existsSync(report)) return count(false)
-  const { numPassedTests, numFailedTests } = readJson(report)
+  const results = readJson(report)
+  tellFailures(results)
+  const { numPassedTests, numFailedTests } = results
   return { passed: numPassedTests, failed: isOk ? numFailedTests : Math.max(numFailedTests, 1) }
 }
 
@@ -63,5 +83,6 @@ const counts = [
   countTestsOn(lts),
 ]
 const sum = (key) => counts.reduce((total, each) => total + each[key], 0)
+for (const failure of failures) console.log(`\nfailed: ${failure}`)
 console.log(`\n${sum('passed')} passed, ${sum('failed')} failed`)
 process.exitCode = sum('failed') === 0 ? 0 : 1

@@ -167,7 +167,7 @@ describe('keys that an issuer publishes', () => {
 
   const remote = (url: string): JwtOptions => {
     const { jwks: _, ...rest } = options()
-    return { ...rest, jwksUrl: url, jwksTimeoutMs: 200 }
+    return { ...rest, jwksUrl: url }
   }
 
   const started = (authenticator: JwtOptions): TestProcess =>
@@ -187,7 +187,7 @@ describe('keys that an issuer publishes', () => {
 
   it('that never come let nobody in, in bounded time, and the host hears of it', async () => {
     const { url } = await serve()
-    const process = started(remote(url))
+    const process = started({ ...remote(url), jwksTimeoutMs: 200 })
     expect(await reasonFor(async () => open(process, await token()))).toBe('bad-credential')
     expect(process.reported).toHaveLength(1)
   })

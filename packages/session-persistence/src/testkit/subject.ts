@@ -13,4 +13,6 @@ export interface CampaignTerms {
   readonly shard?: readonly [index: number, count: number]
   /** End at the first finding. */
   readonly isOverAtFinding?: boolean
+  /** End after so many tries, however many the campaign was laid out for. */
+  readonly triesMax?: number
 }

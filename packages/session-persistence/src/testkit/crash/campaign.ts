@@ -79,8 +79,9 @@ class CrashCampaign {
   }
 
   private get isOver(): boolean {
-    if (this.terms.isOverAtFinding && this.findings.count > 0) return true
-    return this.counts.states >= this.statesMax
+    const { isOverAtFinding, triesMax = Infinity } = this.terms
+    if (isOverAtFinding && this.findings.count > 0) return true
+    return this.counts.states >= Math.min(this.statesMax, triesMax)
   }
 
   private async tell(round: number): Promise<{ chapter: ToldChapter; at: At }[]> {

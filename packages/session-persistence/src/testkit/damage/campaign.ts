@@ -33,11 +33,14 @@ export async function damageCampaign(
   const tally = new Tally()
   const share = shareOf(sound, terms)
   let index = -1
+  let tries = 0
   for (const damage of damagesOf(sound, seed)) {
     index += 1
     const random = Seeded.of(seed, 'damage', index)
     if (index % shard[1] !== shard[0] || !(random.next() / 0x1_0000_0000 < share)) continue
     if (terms.isOverAtFinding && findings.count > 0) break
+    if (tries === terms.triesMax) break
+    tries += 1
     const isSampled = random.isOneIn(claimEvery)
     for (const outcome of await outcomesOf(oracle, damage, isSampled)) {
       tally.add(damage, outcome)
@@ -45,7 +48,7 @@ export async function damageCampaign(
       if (outcome.kind === 'wrong') findings.add(outcome.problem, at)
     }
   }
-  return findings.result({ batches: log, ...tally.figures })
+  return findings.result({ batches: log, tries, ...tally.figures })
 }
 
 function shareOf(sound: SoundLog, { damagesMax, seed = 1 }: DamageCampaignTerms): number {

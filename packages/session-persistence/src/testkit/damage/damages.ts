@@ -9,6 +9,8 @@ export interface Damage {
   readonly path: string
   /** Where in the file, or with which other one. */
   readonly where: string
+  /** It changes what this one file holds, and nothing else. */
+  readonly isInside: boolean
   readonly apply: (image: DiskImage) => DiskImage
 }
 
@@ -58,7 +60,13 @@ function filesIn(image: DiskImage): DamagedFile[] {
 }
 
 function put({ path, inode }: DamagedFile, kind: DamageKind, where: string): (make: () => Buffer) => Damage {
-  return (make) => ({ kind, path, where, apply: (image) => withNode(image, inode, durableFile(make())) })
+  return (make) => ({
+    kind,
+    path,
+    where,
+    isInside: true,
+    apply: (image) => withNode(image, inode, durableFile(make())),
+  })
 }
 
 function withNode(image: DiskImage, inode: number, node: DiskNode): DiskImage {
@@ -128,6 +136,7 @@ function* lostOrStale(file: DamagedFile, { stale }: SoundLog): Generator<Damage,
     kind: 'file lost',
     path,
     where: '',
+    isInside: false,
     apply: (image) => withNames(image, folder, (names) => withName(names, name)),
   }
   for (const [index, content] of (stale.get(path) ?? []).entries())
@@ -158,7 +167,7 @@ function* damagedFiles(files: readonly DamagedFile[]): Generator<Damage, void> {
           other.inode,
           durableFile(file.content),
         )
-      yield { kind: 'files swapped', path: file.path, where: path, apply: swap }
+      yield { kind: 'files swapped', path: file.path, where: path, isInside: false, apply: swap }
     }
     yield* doubledAsNext(file, files)
   }
@@ -179,5 +188,5 @@ function* doubledAsNext(file: DamagedFile, files: readonly DamagedFile[]): Gener
   }
   const apply = (image: DiskImage): DiskImage =>
     withNames(image, folder, (names) => withName(names, next, inode))
-  yield { kind: 'file doubled', path, where: `as ${next}`, apply }
+  yield { kind: 'file doubled', path, where: `as ${next}`, isInside: false, apply }
 }

@@ -10,14 +10,20 @@ import type { Subject } from '../subject.ts'
 import type { Damage } from './damages.ts'
 import { soundId, type SoundLog } from './sound-log.ts'
 
-/** What a damage came to. `residue`: the end of the log was taken for torn, as it may be. */
+/**
+ * What a damage came to. `residue`: the end of the log was taken for torn, as it may be. `not asked`: a read does not
+ * ask for that file.
+ */
 export type DamageOutcome =
-  { readonly kind: 'truth' | 'residue' | 'refused' } | { readonly kind: 'wrong'; readonly problem: Problem }
+  | { readonly kind: 'truth' | 'residue' | 'refused' | 'not asked' }
+  | { readonly kind: 'wrong'; readonly problem: Problem }
 
 /** Says what a damaged log may be read as. */
 export class Oracle {
   /** Fewer events than these are a loss. */
   private readonly eventsMin: number
+  /** What a read of the sound log asks for, with a receipt and without, by path. */
+  private readonly asked = new Map<boolean, ReadonlySet<string>>()
 
   constructor(
     private readonly subject: Subject,
@@ -35,11 +41,10 @@ export class Oracle {
   /** Reads a damaged log; with `isReceipted` as a caller who knows where it ended, who is never given less. */
   async read(damage: Damage, isReceipted: boolean): Promise<DamageOutcome> {
     const disk = new SimulatedDisk({ image: damage.apply(this.log.image) })
-    const { tail } = this.log.known
     try {
-      const storage = this.subject.open(disk)
-      const terms = isReceipted && tail ? { receipt: tail } : {}
-      const found = await collect(await storage.read(soundId, terms))
+      const isAsked = !damage.isInside || (await this.askedBy(isReceipted)).has(damage.path)
+      if (!isAsked) return { kind: 'not asked' }
+      const found = await this.readFrom(disk, isReceipted)
       if (disk.changes > 0) return wrong('changed', 'a read changed the disk')
       const outcome = this.judge(found)
       if (isReceipted && outcome.kind === 'residue')
@@ -48,6 +53,27 @@ export class Oracle {
     } catch (error) {
       return refusal(error, disk, damage)
     }
+  }
+
+  /**
+   * The paths that a read of the sound log names in a call: a storage that does not ask for a file gives the same,
+   * whatever that holds, since the same calls get the same answers.
+   */
+  private async askedBy(isReceipted: boolean): Promise<ReadonlySet<string>> {
+    const known = this.asked.get(isReceipted)
+    if (known) return known
+    const disk = new SimulatedDisk({ image: this.log.image })
+    const asked = new Set<string>()
+    disk.onCall = ({ path }) => void asked.add(path)
+    await this.readFrom(disk, isReceipted)
+    this.asked.set(isReceipted, asked)
+    return asked
+  }
+
+  private async readFrom(disk: SimulatedDisk, isReceipted: boolean): Promise<FoundLog> {
+    const { tail } = this.log.known
+    const terms = isReceipted && tail ? { receipt: tail } : {}
+    return collect(await this.subject.open(disk).read(soundId, terms))
   }
 
   /** Claims a damaged log and writes to it. */

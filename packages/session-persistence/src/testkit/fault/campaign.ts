@@ -39,6 +39,7 @@ export async function faultCampaign(
     if (index % shard[1] !== shard[0] || Seeded.of(seed, 'fault', index).next() / 0x1_0000_0000 >= share)
       continue
     if (terms.isOverAtFinding && findings.count > 0) break
+    if (figures.faults === terms.triesMax) break
     const { problems, refusalsCount, isMet } = await tell(subject, start, plan)
     figures.faults += 1
     figures.met += isMet ? 1 : 0

@@ -11,7 +11,7 @@ import type { PlantedFault } from './planted-fault.ts'
 export const plantedFaults: readonly PlantedFault[] = [...portFaults, ...storageFaults]
 
 /** As in the campaigns. */
-export type PlantedTerms = Pick<CrashCampaignTerms, 'seed' | 'durability' | 'isLog'>
+export type PlantedTerms = Pick<CrashCampaignTerms, 'seed' | 'durability' | 'isLog' | 'stories'>
 
 /** Enough for each planted fault, and short. */
 const statesMax = 4_000
@@ -20,12 +20,17 @@ const faultsMax = 700
 
 type Campaign = PlantedFault['campaign']
 
-/** What the campaigns found in a subject without a fault; each is asked once. */
-const sound = new WeakMap<Subject, Map<Campaign, Promise<CampaignResult>>>()
+interface Sound {
+  readonly tries: number
+  readonly result: Promise<CampaignResult>
+}
+
+/** What the campaigns found in a subject without a fault, as far as they were asked. */
+const sound = new WeakMap<Subject, Map<string, Sound>>()
 
 /**
- * Runs a short campaign with a fault planted, and, once for a subject, without. Finds nothing when the campaign
- * finds the fault, and nothing else.
+ * Runs a short campaign with a fault planted, and as far as that went also without, once for a subject. Finds
+ * nothing when the campaign finds the fault, and nothing without it.
  */
 export async function provePlanted(
   subject: Subject,
@@ -33,33 +38,60 @@ export async function provePlanted(
   terms: PlantedTerms = {},
 ): Promise<CampaignResult> {
   const findings = new Findings()
-  const before = await soundResult(subject, fault.campaign, terms)
-  const [first] = before.findings
-  if (first) findings.add(first.problem, { ...first.at, planted: 'nothing' })
   const planted = await run(fault.plant(subject), fault.campaign, terms)
   if (planted.findingsCount === 0) {
     const detail = `the ${fault.campaign} campaign found nothing`
     findings.add({ kind: 'unnoticed', detail }, { planted: fault.name })
   }
-  return findings.result({ planted: planted.findingsCount, sound: before.findingsCount })
+  const without = await soundResult(subject, { campaign: fault.campaign, tries: triesOf(planted) }, terms)
+  const [first] = without.findings
+  if (first) findings.add(first.problem, { ...first.at, planted: 'nothing' })
+  return findings.result({ planted: planted.findingsCount, sound: without.findingsCount })
 }
 
-function soundResult(subject: Subject, campaign: Campaign, terms: PlantedTerms): Promise<CampaignResult> {
-  const results = sound.get(subject) ?? new Map<Campaign, Promise<CampaignResult>>()
+interface Part {
+  readonly campaign: Campaign
+  readonly tries: number
+}
+
+async function soundResult(
+  subject: Subject,
+  { campaign, tries }: Part,
+  terms: PlantedTerms,
+): Promise<CampaignResult> {
+  const results = sound.get(subject) ?? new Map<string, Sound>()
   sound.set(subject, results)
-  const result = results.get(campaign) ?? run(subject, campaign, terms)
-  results.set(campaign, result)
+  const stories = terms.stories?.map(({ name }) => name)
+  const key = JSON.stringify([campaign, terms.seed, terms.durability, stories])
+  const known = results.get(key)
+  if (known && known.tries >= tries) return known.result
+  const result = run(subject, campaign, { ...terms, triesMax: tries })
+  results.set(key, { tries, result })
   return result
 }
 
-function run(subject: Subject, campaign: Campaign, terms: PlantedTerms): Promise<CampaignResult> {
-  const { seed = 1, durability = 'lazy' } = terms
+/** How far a campaign went. */
+function triesOf({ figures: { states, tries, faults } }: CampaignResult): number {
+  return states ?? tries ?? faults ?? 0
+}
+
+function run(
+  subject: Subject,
+  campaign: Campaign,
+  { isLog, stories, ...terms }: PlantedTerms & { readonly triesMax?: number },
+): Promise<CampaignResult> {
+  const shared = { ...terms, isOverAtFinding: true }
   switch (campaign) {
     case 'crash':
-      return crashCampaign(subject, { ...terms, statesMax, isOverAtFinding: true })
+      return crashCampaign(subject, {
+        ...shared,
+        statesMax,
+        ...(isLog && { isLog }),
+        ...(stories && { stories }),
+      })
     case 'damage':
-      return damageCampaign(subject, { seed, durability, damagesMax, isOverAtFinding: true })
+      return damageCampaign(subject, { ...shared, damagesMax })
     case 'fault':
-      return faultCampaign(subject, { seed, faultsMax, isOverAtFinding: true })
+      return faultCampaign(subject, { ...shared, faultsMax })
   }
 }
