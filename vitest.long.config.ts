@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { usual } from './vitest.config.ts'
+import { onPackages, usual } from './vitest.config.ts'
 
 const hourMs = 3_600_000
 
@@ -9,6 +9,7 @@ export default defineConfig({
   ...usual,
   test: {
     ...usual.test,
+    ...onPackages,
     include: ['test/**/*.long.ts'],
     // A campaign is one file and one thread.
     maxWorkers: availableParallelism(),

@@ -1,15 +1,11 @@
-import { damageCampaign, faultCampaign, testCampaign } from '@tidemark/session-persistence/testkit'
+import { damageCampaign, testCampaign } from '@tidemark/session-persistence/testkit'
 import { journalWith } from './journal-subject.ts'
 
-// Every damage and every fault; `npm test` tries a part of them.
+// Every damage; `npm test` tries a part of them.
 testCampaign('every damage to a strict journal is refused, or does not matter', () =>
   damageCampaign(journalWith('strict'), { durability: 'strict' }),
 )
 
 testCampaign('every damage to a strict journal that was closed hides nothing', () =>
   damageCampaign(journalWith('strict'), { durability: 'strict', end: 'closed' }),
-)
-
-testCampaign('every fault of the disk is told by the strict journal', () =>
-  faultCampaign(journalWith('strict')),
 )

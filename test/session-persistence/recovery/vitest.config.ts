@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { usual } from '../../../vitest.config.ts'
+import { onSources, usual } from '../../../vitest.config.ts'
 
 const tests = 'test/session-persistence/recovery'
 
@@ -9,6 +9,7 @@ const tests = 'test/session-persistence/recovery'
  */
 export default defineConfig({
   ...usual,
+  ...onSources,
   test: {
     ...usual.test,
     include: [`${tests}/*.test.ts`],

@@ -1,3 +1,4 @@
+import { fingerprint } from '../crash/fingerprint.ts'
 import { cutShort, withNothingUnsynced } from '../crash/states.ts'
 import type { DiskCall } from '../disk/fault.ts'
 import type { DiskImage } from '../disk/image.ts'
@@ -5,7 +6,7 @@ import { SimulatedDisk } from '../disk/simulated-disk.ts'
 import { Findings, type CampaignResult, type Problem } from '../finding.ts'
 import { Seeded } from '../seeded.ts'
 import { judge } from '../story/judge.ts'
-import { Ledger, type Knowledge } from '../story/ledger.ts'
+import { knowledgeKey, Ledger, type Knowledge } from '../story/ledger.ts'
 import { Teller } from '../story/teller.ts'
 import type { CampaignTerms, Subject } from '../subject.ts'
 import { planned, plansFor, type FaultPlan } from './plans.ts'
@@ -28,9 +29,10 @@ export async function faultCampaign(
 ): Promise<CampaignResult> {
   const { seed = 1, shard = [0, 1] } = terms
   const findings = new Findings()
-  const figures = { calls: 0, faults: 0, met: 0, refusals: 0 }
+  const figures = { calls: 0, faults: 0, met: 0, refusals: 0, aftermaths: 0 }
   const start = await prepare(subject, seed)
-  const healthy = await tell(subject, start)
+  const aftermath = new Aftermath(subject)
+  const healthy = await tell({ subject, start, aftermath })
   figures.calls = healthy.calls.length
   for (const problem of healthy.problems) findings.add(problem, { seed, fault: 'none' })
   const plans = [...plansFor(healthy.calls)]
@@ -40,7 +42,7 @@ export async function faultCampaign(
       continue
     if (terms.isOverAtFinding && findings.count > 0) break
     if (figures.faults === terms.triesMax) break
-    const { problems, refusalsCount, isMet } = await tell(subject, start, plan)
+    const { problems, refusalsCount, isMet } = await tell({ subject, start, aftermath, plan })
     figures.faults += 1
     figures.met += isMet ? 1 : 0
     figures.refusals += refusalsCount
@@ -55,6 +57,7 @@ export async function faultCampaign(
     }
     for (const problem of problems) findings.add(problem, at)
   }
+  figures.aftermaths = aftermath.count
   return findings.result(figures)
 }
 
@@ -87,7 +90,15 @@ interface ToldWithFault {
   readonly isMet: boolean
 }
 
-async function tell(subject: Subject, { image, knowledge }: Start, plan?: FaultPlan): Promise<ToldWithFault> {
+interface Telling {
+  readonly subject: Subject
+  readonly start: Start
+  readonly aftermath: Aftermath
+  readonly plan?: FaultPlan
+}
+
+async function tell({ subject, start, aftermath, plan }: Telling): Promise<ToldWithFault> {
+  const { image, knowledge } = start
   const disk = new SimulatedDisk({ image })
   const ledger = new Ledger(knowledge)
   const teller = new Teller({ subject, disk, ledger, seed: 2 })
@@ -108,7 +119,7 @@ async function tell(subject: Subject, { image, knowledge }: Start, plan?: FaultP
   const other = refusals.find(({ code }) => !codes.includes(code))
   if (other) teller.report('untyped', `a failure is called ${other.code}: ${other.message}`)
   if (disk.openFiles > 0) teller.report('leaked', `${disk.openFiles} files stay open`)
-  if (problems.length === 0) problems.push(...(await afterwards(subject, disk.image(), ledger.now)))
+  if (problems.length === 0) problems.push(...(await aftermath.of(disk.image(), ledger.now)))
   return { calls, problems, refusalsCount: refusals.length, isMet }
 }
 
@@ -137,20 +148,50 @@ async function story(teller: Teller): Promise<void> {
   await teller.disk.advance(1_500)
 }
 
-/** The disk is healthy again: the same rule as after a crash, and once more after a power cut. */
-async function afterwards(
-  subject: Subject,
-  image: DiskImage,
-  knowledge: Knowledge,
-): Promise<readonly Problem[]> {
-  const healthy = new SimulatedDisk({ image })
-  const { problem, ledger } = await judge({ subject, disk: healthy, knowledge, seed: 100, isThorough: true })
-  if (problem) return [problem]
-  const later = { image: healthy.image(), knowledge: ledger.now, seed: 200 }
-  for (const cut of [{ image, knowledge, seed: 300 }, later]) {
-    const disk = new SimulatedDisk({ image: withNothingUnsynced(cut.image) })
-    const judged = await judge({ ...cut, subject, disk, isThorough: true })
-    if (judged.problem) return [judged.problem]
+/** What comes after a fault. Several kinds of one call leave the same disk and the same knowledge: one is judged. */
+class Aftermath {
+  private readonly known = new Map<string, Promise<readonly Problem[]>>()
+
+  constructor(private readonly subject: Subject) {}
+
+  /** How many were judged. */
+  get count(): number {
+    return this.known.size
   }
-  return []
+
+  of(image: DiskImage, knowledge: Knowledge): Promise<readonly Problem[]> {
+    const key = keyOf(image, knowledgeKey(knowledge))
+    const problems = this.known.get(key) ?? this.judge(image, knowledge)
+    this.known.set(key, problems)
+    return problems
+  }
+
+  /** The disk is healthy again: the same rule as after a crash, and once more after a power cut. */
+  private async judge(image: DiskImage, knowledge: Knowledge): Promise<readonly Problem[]> {
+    const { subject } = this
+    const healthy = new SimulatedDisk({ image })
+    const { problem, ledger } = await judge({
+      subject,
+      disk: healthy,
+      knowledge,
+      seed: 100,
+      isThorough: true,
+    })
+    if (problem) return [problem]
+    const later = { image: healthy.image(), knowledge: ledger.now, seed: 200 }
+    for (const cut of [{ image, knowledge, seed: 300 }, later]) {
+      const disk = new SimulatedDisk({ image: withNothingUnsynced(cut.image) })
+      const judged = await judge({ ...cut, subject, disk, isThorough: true })
+      if (judged.problem) return [judged.problem]
+    }
+    return []
+  }
+}
+
+/** What programs read, what a power cut leaves, and which writes no sync saves any more. */
+function keyOf(image: DiskImage, known: string): string {
+  const doomed = [...image.nodes].flatMap(([inode, node]) =>
+    node.kind === 'file' ? node.writes.map(({ isDoomed }) => `${inode}:${isDoomed}`) : [],
+  )
+  return [fingerprint(image, known), fingerprint(withNothingUnsynced(image), ''), ...doomed].join()
 }
