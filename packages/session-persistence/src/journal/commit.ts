@@ -1,7 +1,12 @@
+import type { PortFile } from './port.ts'
 import { openLine, sealLine } from './sealed-line.ts'
+import { readSpan } from './span.ts'
 
 /** Bytes that a commit line takes at most, its end included. */
 export const commitSizeBytesMax = 1_536
+
+/** Line ends before a commit line: inside an event's text this cannot stand, since JSON escapes its quotes. */
+export const commitStart = Buffer.from('\n{"commit":{')
 
 /** The last line of a batch. */
 export interface Commit {
@@ -24,6 +29,18 @@ export function sealCommit({ from, to, epoch, batchId, durable, digest }: Commit
 export function parseCommit(line: string, salt: string): Commit | undefined {
   const fields = openLine('commit', line, salt)?.fields
   return isCommit(fields) ? fields : undefined
+}
+
+/** The commit line that ends at an offset and proves itself. What is before `from` is no part of it. */
+export async function findCommitBefore(
+  file: PortFile,
+  { from, to }: { readonly from: number; readonly to: number },
+  salt: string,
+): Promise<Commit | undefined> {
+  const bytes = await readSpan(file, Math.max(from, to - commitSizeBytesMax - 1), to)
+  const at = bytes.lastIndexOf(commitStart)
+  if (at === -1 || bytes.indexOf(10, at + 1) !== bytes.length - 1) return undefined
+  return parseCommit(bytes.toString('utf8', at + 1, bytes.length - 1), salt)
 }
 
 function isCommit(fields: unknown): fields is Commit {

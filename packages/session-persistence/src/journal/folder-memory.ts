@@ -5,6 +5,17 @@ import type { BrokenPack, Pack } from './pack-file.ts'
 /** Headers that are remembered at the same time. */
 const headersMax = 16
 
+/** The first batch of a segment that was found whole. */
+export interface FirstBatch {
+  /** Of the segment's file. */
+  readonly identity: string
+  /** The segment's own: an identity may be used again. */
+  readonly salt: string
+  /** Where it ends. */
+  readonly offset: number
+  readonly digest: string
+}
+
 /** What is known of a session's folder: what was sealed in it is sealed still, and what is packed does not change. */
 export class FolderMemory {
   /** As it was found last. */
@@ -12,6 +23,8 @@ export class FolderMemory {
   /** By name, since the folder was last listed. */
   readonly packs = new Map<string, Pack>()
   readonly broken = new Map<string, BrokenPack>()
+  /** Of the newest segment: what was begun is begun still. */
+  firstBatch: FirstBatch | undefined
   /** By line: the steps of one operation read the same ones. */
   private readonly headers = new Map<string, ParsedHeader>()
 
@@ -28,6 +41,7 @@ export class FolderMemory {
   /** For who reads everything, and for who keeps a folder for long. */
   forget(): void {
     this.chain = undefined
+    this.firstBatch = undefined
     this.packs.clear()
     this.broken.clear()
     this.headers.clear()

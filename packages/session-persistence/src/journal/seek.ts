@@ -1,7 +1,7 @@
 import type { Tail } from '../storage.ts'
 import type { ReadTo } from './chain-reader.ts'
 import type { Chain, Link } from './chain.ts'
-import { commitSizeBytesMax, parseCommit, type Commit } from './commit.ts'
+import { commitSizeBytesMax, commitStart, findCommitBefore, parseCommit, type Commit } from './commit.ts'
 import type { PortFile } from './port.ts'
 import { openSegment, readSpan, type SessionFolder } from './segment-file.ts'
 import { batchSizeBytesMax } from './size.ts'
@@ -11,9 +11,6 @@ const spanSizeBytesMax = 131_072
 
 /** Bytes that are looked through at once for a commit line. */
 const pieceSizeBytes = 65_536
-
-/** Line ends before a commit line: inside an event's text this cannot stand, since JSON escapes its quotes. */
-const lineStart = Buffer.from('\n{"commit":{')
 
 /** Where reading begins. Nobody knows how many lines are before it. */
 type Boundary = Pick<ReadTo, 'offset' | 'tail'>
@@ -158,7 +155,7 @@ async function nextBoundary(
   for (let next = from; next < end; next += pieceSizeBytes) {
     const piece = await readSpan(file, next, Math.min(end, next + pieceSizeBytes))
     const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece])
-    for (let at = bytes.indexOf(lineStart); at !== -1; at = bytes.indexOf(lineStart, at + 1)) {
+    for (let at = bytes.indexOf(commitStart); at !== -1; at = bytes.indexOf(commitStart, at + 1)) {
       const lf = bytes.indexOf(10, at + 1)
       if (lf === -1) break
       const line = bytes.toString('utf8', at + 1, lf)
@@ -166,7 +163,7 @@ async function nextBoundary(
       const commit = parseCommit(line, header.salt)
       if (commit && commit.epoch === header.epoch) return { offset: offset + lf + 1, tail: tailOf(commit) }
     }
-    const keepFrom = Math.max(0, bytes.length - commitSizeBytesMax - lineStart.length)
+    const keepFrom = Math.max(0, bytes.length - commitSizeBytesMax - commitStart.length)
     offset += keepFrom
     rest = Buffer.from(bytes.subarray(keepFrom))
   }
@@ -183,10 +180,8 @@ export async function commitEndingAt(
   if (offset === link.start.offset) return link.start.tail
   const { file } = await openSegment(folder, link.name)
   try {
-    const bytes = await readSpan(file, Math.max(link.start.offset - 1, offset - commitSizeBytesMax), offset)
-    const at = bytes.lastIndexOf(lineStart)
-    const commit =
-      at === -1 ? undefined : parseCommit(bytes.toString('utf8', at + 1, bytes.length - 1), link.header.salt)
+    const span = { from: link.start.offset - 1, to: offset }
+    const commit = await findCommitBefore(file, span, link.header.salt)
     return commit && tailOf(commit)
   } finally {
     await file.close()

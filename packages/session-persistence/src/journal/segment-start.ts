@@ -1,9 +1,11 @@
 import { SessionError } from '@tidemark/session-core'
+import { findCommitBefore } from './commit.ts'
 import { corrupt, type Unfit } from './failure.ts'
+import type { FirstBatch } from './folder-memory.ts'
 import { proofOf, rotationOf, type Head } from './head.ts'
 import { firstToOf, type SegmentHeader } from './header.ts'
 import { findPacked } from './pack-shelf.ts'
-import type { PortFile } from './port.ts'
+import type { FileStat, PortFile } from './port.ts'
 import { judgeEnd, judgeHeader, startSizeBytesMax, type HeaderVerdict, type WholeEnd } from './recover.ts'
 import { openSegment, readPieces, readSpan, type SessionFolder } from './segment-file.ts'
 import type { SegmentName } from './segment-name.ts'
@@ -54,7 +56,7 @@ export async function readStart(
     const begun = { kind: 'begun', opened, sizeBytes } as const
     // A first segment was durable before its folder got its name.
     if (opened.header.predecessor === undefined) return begun
-    return (await readFirstBatch(folder, { file, front, name, opened, sizeBytes, head })) ?? begun
+    return (await readFirstBatch(folder, { file, stat, front, name, opened, head })) ?? begun
   } finally {
     await file.close()
   }
@@ -135,18 +137,24 @@ async function readHeaderLine(file: PortFile, sizeBytes: number, hasHead: boolea
 
 interface Begun {
   readonly file: PortFile
+  readonly stat: FileStat
   readonly front: Buffer
   readonly name: SegmentName
   readonly opened: OpenedHeader
-  readonly sizeBytes: number
   readonly head: Head | undefined
 }
 
 /** `undefined` when the first batch is whole. A header without one seals nothing: what is left is judged as a tail. */
 async function readFirstBatch(folder: SessionFolder, begun: Begun): Promise<SegmentStart | undefined> {
-  const { file, name, opened, sizeBytes, head } = begun
+  const { file, name, opened, head } = begun
+  const { sizeBytes } = begun.stat
   const { header, start } = opened
-  if (await hasWholeBatch(begun)) return undefined
+  if (await isBegunStill(folder, begun)) return undefined
+  const first = await findFirstBatch(begun)
+  if (first) {
+    folder.memory.firstBatch = first
+    return undefined
+  }
   const { salt, epoch, rotation } = header
   const tail = await readTail(file, { from: start.offset, to: sizeBytes }, { salt, epoch })
   const end: WholeEnd = { seq: start.tail.seq, epoch, rotation, firstTo: firstToOf(header) }
@@ -163,15 +171,36 @@ function isBegunBy(head: Head | undefined, { rotation }: SegmentName): boolean {
   return head !== undefined && rotationOf(head) >= rotation
 }
 
-async function hasWholeBatch({ file, front, opened, sizeBytes }: Begun): Promise<boolean> {
-  const { header, start } = opened
+/**
+ * Whether the first batch is the one that was found whole before: the same file still says at the same place that it
+ * committed the same. Whoever reads its events proves them again.
+ */
+async function isBegunStill({ memory }: SessionFolder, { file, stat, opened }: Begun): Promise<boolean> {
+  const { salt } = opened.header
+  const { firstBatch: known } = memory
+  if (known?.identity !== stat.identity || known.salt !== salt || known.offset > stat.sizeBytes) return false
+  const span = { from: opened.start.offset - 1, to: known.offset }
+  return (await findCommitBefore(file, span, salt))?.digest === known.digest
+}
+
+async function findFirstBatch(begun: Begun): Promise<FirstBatch | undefined> {
+  const { header, start } = begun.opened
   const scan = new SegmentScan(header, start)
-  const known = front.subarray(start.offset)
-  for (const found of scan.push(known)) return found.kind === 'batch'
-  for await (const piece of readPieces(file, start.offset + known.length, sizeBytes)) {
-    for (const found of scan.push(piece)) return found.kind === 'batch'
+  for await (const piece of bodyOf(begun)) {
+    for (const found of scan.push(piece)) {
+      if (found.kind === 'damage') return undefined
+      const { offset, tail } = found.end
+      return { identity: begun.stat.identity, salt: header.salt, offset, digest: tail.digest }
+    }
   }
-  return false
+  return undefined
+}
+
+/** What follows the header, from what was read already on. */
+async function* bodyOf({ file, stat, front, opened }: Begun): AsyncGenerator<Buffer, void> {
+  const known = front.subarray(opened.start.offset)
+  yield known
+  yield* readPieces(file, opened.start.offset + known.length, stat.sizeBytes)
 }
 
 /** The newest segments are a session's own; those that they go on from may be shared with the one it was forked from. */
