@@ -1,4 +1,5 @@
 import type { Chain } from './chain.ts'
+import type { BlockTexts } from './block-texts.ts'
 import { parseHeader, type ParsedHeader } from './header.ts'
 import type { BrokenPack, Pack } from './pack-file.ts'
 
@@ -28,6 +29,9 @@ export class FolderMemory {
   /** By line: the steps of one operation read the same ones. */
   private readonly headers = new Map<string, ParsedHeader>()
 
+  /** `texts`: shared with other folders, since they are large. Absent: none are kept. */
+  constructor(readonly texts?: BlockTexts) {}
+
   /** As `parseHeader`. */
   parseHeader(line: string): ParsedHeader {
     const known = this.headers.get(line)
@@ -45,5 +49,6 @@ export class FolderMemory {
     this.packs.clear()
     this.broken.clear()
     this.headers.clear()
+    this.texts?.clear()
   }
 }

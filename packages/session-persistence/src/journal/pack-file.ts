@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { SessionError, assert } from '@tidemark/session-core'
 import { isCorrupt } from '../refused-read.ts'
+import type { BlockTexts } from './block-texts.ts'
 import { blockSizeBytes, codecOf } from './pack-codec.ts'
 import * as index from './pack-index.ts'
 import type { FileStat, JournalPort, PortFile } from './port.ts'
@@ -111,6 +112,7 @@ interface Opened {
   readonly pack: Pack
   readonly segment: index.PackedSegment
   readonly port: JournalPort
+  readonly texts: BlockTexts | undefined
   readonly onDamage: OnDamage
   /** The segment's own file, while it is still there. */
   readonly openOwn: () => Promise<OpenedSegment | undefined>
@@ -168,13 +170,24 @@ export class PackedFile extends ReadOnlyFile {
     const { last } = this
     if (last && isIn(last.block, at)) return last
     const block = findIn(this.blocks, at)
-    const { file, port, onDamage, openOwn } = this.opened
-    const bytes = await findBlock(file, block)
-    const text = bytes && (await codecOf(port).expand(bytes, block.textSizeBytes))
-    if (text?.length === block.textSizeBytes) return (this.last = { block, text })
+    const { onDamage, openOwn } = this.opened
+    const text = await this.expanded(block)
+    if (text) return (this.last = { block, text })
     this.own = (await openOwn())?.file
     if (this.own === undefined) throw onDamage(block)
     return this.own
+  }
+
+  /** `undefined` where the block is not what the index says. What is kept was, under this digest. */
+  private async expanded(block: PlacedBlock): Promise<Buffer | undefined> {
+    const { file, port, texts } = this.opened
+    const known = texts?.find(block.digest)
+    if (known?.length === block.textSizeBytes) return known
+    const bytes = await findBlock(file, block)
+    const text = bytes && (await codecOf(port).expand(bytes, block.textSizeBytes))
+    if (text?.length !== block.textSizeBytes) return undefined
+    texts?.keep(block.digest, text)
+    return text
   }
 }
 

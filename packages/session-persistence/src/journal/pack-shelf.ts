@@ -72,7 +72,7 @@ async function openIn(
   folder: SessionFolder,
   { pack, segment }: PackedSegmentIn,
 ): Promise<OpenedSegment | undefined> {
-  const { port, path } = folder
+  const { port, path, memory } = folder
   try {
     const { file, stat } = await openFile(port, join(path, pack.name))
     if (stat.identity === pack.identity && stat.sizeBytes === pack.sizeBytes) {
@@ -80,7 +80,16 @@ async function openIn(
       const whole = { ...stat, sizeBytes: segment.bytes }
       const openOwn = async (): Promise<OpenedSegment | undefined> => openRaw(folder, segment.name)
       return {
-        file: new PackedFile({ file, stat: whole, pack, segment, port, onDamage, openOwn }),
+        file: new PackedFile({
+          file,
+          stat: whole,
+          pack,
+          segment,
+          port,
+          texts: memory.texts,
+          onDamage,
+          openOwn,
+        }),
         stat: whole,
       }
     }

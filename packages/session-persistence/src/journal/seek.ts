@@ -9,6 +9,9 @@ import { batchSizeBytesMax } from './size.ts'
 /** A span this short is read through rather than halved again. */
 const spanSizeBytesMax = 131_072
 
+/** Places where a seq is looked for by how much room events take. */
+const guessesMax = 12
+
 /** Bytes that are looked through at once for a commit line. */
 const pieceSizeBytes = 65_536
 
@@ -105,8 +108,9 @@ async function seekIn(
 }
 
 /**
- * A boundary shortly before the batch of a seq. Events take about the same room all over a segment, so most of the way is
- * made in one step; every other step halves what is left, whatever room they take.
+ * A boundary shortly before the batch of a seq. Events take about the same room all over a segment, so it is looked for
+ * where it should be. What was missed is looked for on the other side, further off each time; a segment in which room
+ * says nothing is halved in the end.
  */
 async function approach(
   file: PortFile,
@@ -115,30 +119,43 @@ async function approach(
 ): Promise<Boundary> {
   let low: Boundary = link.start
   let high = end
+  let offBytes = -spanSizeBytesMax / 4
   for (let steps = 0; high.offset - low.offset > spanSizeBytesMax; steps++) {
     const sizeBytes = high.offset - low.offset
     const wayBytes = (sizeBytes * (seq - low.tail.seq)) / Math.max(1, high.tail.seq - low.tail.seq)
     if (wayBytes < spanSizeBytesMax / 2) return low
-    const stepBytes = steps % 2 === 0 ? Math.min(wayBytes, sizeBytes) - spanSizeBytesMax / 4 : sizeBytes / 2
-    const from = low.offset + Math.floor(stepBytes)
+    const stepBytes = Math.min(wayBytes, sizeBytes) + offBytes
+    const isWithin = steps < guessesMax && stepBytes > 0 && stepBytes < sizeBytes
+    const from = low.offset + Math.floor(isWithin ? stepBytes : sizeBytes / 2)
     const found = await nextBoundary(file, link, { from, to: high.offset })
-    if (found && found.tail.seq < seq) low = found
+    const isShort = found !== undefined && found.tail.seq < seq
+    if (isShort) low = found
     else high = { offset: from, tail: found?.tail ?? high.tail }
+    offBytes = Math.abs(offBytes) * (isShort ? 2 : -2)
   }
   return low
 }
 
-/** A boundary about so many bytes before the end, with at least one more after it. */
+/** The last boundary that is so many bytes before the end, with at least one more after it. */
 async function backFrom(file: PortFile, link: Link, sizeBytes: number): Promise<Boundary> {
-  const { start, endBytes } = link
-  for (
-    let back = sizeBytes + commitSizeBytesMax;
-    endBytes - back > start.offset;
-    back = back * 2 + spanSizeBytesMax
-  ) {
-    const found = await nextBoundary(file, link, { from: endBytes - back, to: endBytes })
-    const next = found && (await nextBoundary(file, link, { from: found.offset - 1, to: endBytes }))
-    if (next) return found
+  const last = await lastBoundary(file, link, link.endBytes)
+  const to = Math.min(last.offset - 1, link.endBytes - sizeBytes)
+  return lastBoundary(file, link, to)
+}
+
+/** The end of the last commit line that ends up to an offset and proves itself; or where the batches begin. */
+async function lastBoundary(file: PortFile, { header, start }: Link, to: number): Promise<Boundary> {
+  // With the line end before it.
+  const first = start.offset - 1
+  for (let end = to; end > start.offset; end -= pieceSizeBytes) {
+    const from = Math.max(first, end - pieceSizeBytes)
+    const bytes = await readSpan(file, from, Math.min(to, end + commitSizeBytesMax))
+    for (let at = bytes.lastIndexOf(commitStart); at !== -1;) {
+      const lf = bytes.indexOf(10, at + 1)
+      const commit = lf === -1 ? undefined : parseCommit(bytes.toString('utf8', at + 1, lf), header.salt)
+      if (commit?.epoch === header.epoch) return { offset: from + lf + 1, tail: tailOf(commit) }
+      at = at === 0 ? -1 : bytes.lastIndexOf(commitStart, at - 1)
+    }
   }
   return start
 }

@@ -4,14 +4,19 @@ import type { PortFile } from './port.ts'
 /** Bytes read at once. */
 const pieceSizeBytes = 262_144
 
+/** Bytes that are read first, and twice as many each time: mostly a reader of a page has enough soon. */
+const firstPieceSizeBytes = 65_536
+
 /** The bytes of a file from one offset up to another, in pieces. */
 export async function* readPieces(file: PortFile, from: number, to: number): AsyncGenerator<Buffer, void> {
+  let sizeBytes = firstPieceSizeBytes
   for (let offset = from; offset < to;) {
-    const piece = Buffer.allocUnsafe(Math.min(pieceSizeBytes, to - offset))
+    const piece = Buffer.allocUnsafe(Math.min(sizeBytes, to - offset))
     const countBytes = await file.read(piece, offset)
     if (countBytes === 0) throw shrank(offset)
     yield piece.subarray(0, countBytes)
     offset += countBytes
+    sizeBytes = Math.min(pieceSizeBytes, sizeBytes * 2)
   }
 }
 

@@ -3,6 +3,7 @@ import { SessionError, refuseId, type SessionHeader, type SessionRecovered } fro
 import type { SummaryPage } from '../summary.ts'
 import type * as seam from '../storage.ts'
 import { unknownSession } from '../unknown-session.ts'
+import { BlockTexts } from './block-texts.ts'
 import { batchesOf, bearSession, type Birth } from './birth.ts'
 import { sessionIn } from './chain.ts'
 import { claimSession, type ClaimTerms } from './claim.ts'
@@ -61,6 +62,7 @@ export class JournalStorage implements seam.SessionStorage {
   })
   private readonly memories: Recent<FolderMemory>
   private readonly stores: Recent<Store>
+  private readonly texts: BlockTexts
   private isSettled = false
   private isClosed = false
 
@@ -69,6 +71,7 @@ export class JournalStorage implements seam.SessionStorage {
     this.port = options.port
     this.memories = new Recent(options.port)
     this.stores = new Recent(options.port)
+    this.texts = new BlockTexts(options.port)
   }
 
   create(session: SessionHeader, { claim, seed = [] }: seam.CreateTerms): Promise<seam.Lease> {
@@ -157,6 +160,7 @@ export class JournalStorage implements seam.SessionStorage {
 
   async close(): Promise<void> {
     this.isClosed = true
+    this.texts.clear()
     const released = await Promise.allSettled([...this.leases].map((lease) => lease.release()))
     for (const outcome of released) if (outcome.status === 'rejected') throw outcome.reason
   }
@@ -217,7 +221,7 @@ export class JournalStorage implements seam.SessionStorage {
     const store = await this.findStore()
     if (store === undefined) throw unknownSession(id)
     const path = join(store.sessionsPath, folderName(id))
-    const memory = this.memories.keep(path, this.memories.find(path) ?? new FolderMemory())
+    const memory = this.memories.keep(path, this.memories.find(path) ?? new FolderMemory(this.texts))
     return { ...store, folder: { port: store.port, id, path, memory } }
   }
 
