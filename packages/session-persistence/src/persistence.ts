@@ -98,7 +98,8 @@ export class Persistence {
 
   /**
    * A page of a stored session's events, as they are stored: nothing is folded, no type need be known, and nothing but
-   * the page is read. Writes nothing at all.
+   * the page is read. Writes nothing at all. Each page is proven, and is of the log that bears the id when it is asked for:
+   * nothing binds it to the page before, which may be of a session that was removed since. A view's pages are bound.
    * @throws SessionError `DISABLED`, `NOT_FOUND`, `CORRUPT` where the page is damaged, `INVALID_SEQ`, `STORAGE_FAILED`,
    * `UNSUPPORTED_FORMAT`; `LOCKED` only when others keep taking it over meanwhile.
    */
