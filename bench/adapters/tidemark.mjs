@@ -6,7 +6,7 @@ import { NotAvailable, System } from './system.mjs'
 
 const pageCountMax = 10_000
 const settlePollMs = 250
-const settledAfterPolls = 6
+const settledAfterPolls = 20
 const settlePollsMax = 240
 
 /** The built packages in cordis, composed as a host composes them. */

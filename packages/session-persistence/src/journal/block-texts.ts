@@ -12,18 +12,18 @@ const keptMs = 2_000
  */
 export class BlockTexts {
   /** Oldest first. */
-  private readonly texts = new Map<string, Buffer>()
+  private readonly texts = new Map<string, Uint8Array>()
   private dropping: (() => void) | undefined
 
   constructor(private readonly port: Pick<JournalPort, 'later'>) {}
 
-  find(digest: string): Buffer | undefined {
+  find(digest: string): Uint8Array | undefined {
     const text = this.texts.get(digest)
     if (text) this.keep(digest, text)
     return text
   }
 
-  keep(digest: string, text: Buffer): void {
+  keep(digest: string, text: Uint8Array): void {
     this.texts.delete(digest)
     this.texts.set(digest, text)
     for (const oldest of this.texts.keys()) {

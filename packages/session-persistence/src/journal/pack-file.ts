@@ -123,7 +123,7 @@ export class PackedFile extends ReadOnlyFile {
   private readonly front: Buffer
   private readonly blocks: readonly PlacedBlock[]
   /** The block that was read last. */
-  private last: { readonly block: PlacedBlock; readonly text: Buffer } | undefined
+  private last: { readonly block: PlacedBlock; readonly text: Uint8Array } | undefined
   /** The segment's own file, once a block turned out to be damaged. */
   private own: PortFile | undefined
 
@@ -142,7 +142,8 @@ export class PackedFile extends ReadOnlyFile {
     const found = this.own ?? (await this.findText(at))
     if (!('text' in found)) return found.read(into.subarray(0, countBytes), offset)
     const { block, text } = found
-    return text.copy(into, 0, at - block.at, at - block.at + countBytes)
+    into.set(text.subarray(at - block.at, at - block.at + countBytes))
+    return countBytes
   }
 
   /** Up to where the segment can be read from an offset on. */
@@ -166,7 +167,7 @@ export class PackedFile extends ReadOnlyFile {
     await this.opened.file.close()
   }
 
-  private async findText(at: number): Promise<{ block: PlacedBlock; text: Buffer } | PortFile> {
+  private async findText(at: number): Promise<{ block: PlacedBlock; text: Uint8Array } | PortFile> {
     const { last } = this
     if (last && isIn(last.block, at)) return last
     const block = findIn(this.blocks, at)
@@ -179,7 +180,7 @@ export class PackedFile extends ReadOnlyFile {
   }
 
   /** `undefined` where the block is not what the index says. What is kept was, under this digest. */
-  private async expanded(block: PlacedBlock): Promise<Buffer | undefined> {
+  private async expanded(block: PlacedBlock): Promise<Uint8Array | undefined> {
     const { file, port, texts } = this.opened
     const known = texts?.find(block.digest)
     if (known?.length === block.textSizeBytes) return known
