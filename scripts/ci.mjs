@@ -50,7 +50,7 @@ function countTests(command, args, env) {
 const besides = (otherNode) => ({ ...process.env, TIDEMARK_OTHER_NODE: otherNode })
 
 /** The campaigns take minutes, and nothing of a Node but its arithmetic: once is enough. */
-const withoutCampaigns = ['--exclude', 'test/session-persistence/campaigns/**']
+const withoutCampaigns = ['--exclude', 'test/**/campaigns/**']
 
 function countTestsOn(node) {
   if (node === undefined) return count(false)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { load } from './host.ts'
-import { kinds, World, type Kind } from './model.ts'
+import { load } from '../host.ts'
+import { kinds, World, type Kind } from '../model.ts'
 
 /** The model is the log itself, scanned as simply as can be after each command. */
 interface Model {
