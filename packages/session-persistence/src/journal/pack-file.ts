@@ -142,8 +142,9 @@ export class PackedFile extends ReadOnlyFile {
     const found = this.own ?? (await this.findText(at))
     if (!('text' in found)) return found.read(into.subarray(0, countBytes), offset)
     const { block, text } = found
-    into.set(text.subarray(at - block.at, at - block.at + countBytes))
-    return countBytes
+    const piece = text.subarray(at - block.at, at - block.at + countBytes)
+    into.set(piece)
+    return piece.length // the rest stands in the next block
   }
 
   /** Up to where the segment can be read from an offset on. */
