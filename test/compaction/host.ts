@@ -4,9 +4,7 @@ import * as compaction from '@tidemark/compaction'
 import type { Config } from '@tidemark/compaction'
 import type {} from '@tidemark/compaction/cordis'
 import { Context, type Fiber } from 'cordis'
-import { afterEach } from 'vitest'
-
-const started: Fiber[] = []
+import { endAfterTest } from '../clean-up.ts'
 
 export interface Loaded {
   readonly ctx: Context
@@ -22,7 +20,7 @@ export async function load(
 ): Promise<Loaded> {
   const ctx = new Context()
   const fiber = await ctx.plugin(core, coreConfig)
-  started.push(fiber)
+  endAfterTest(() => fiber.dispose())
   const plugin = await loadCompaction(ctx, config)
   return { ctx, core: fiber, plugin }
 }
@@ -34,10 +32,6 @@ export async function startHost(config: Partial<Config> = {}): Promise<Context> 
 export async function loadCompaction(ctx: Context, config: Partial<Config> = {}): Promise<Fiber> {
   return ctx.plugin(compaction, config)
 }
-
-afterEach(async () => {
-  for (const fiber of started.splice(0)) await fiber.dispose()
-})
 
 /** One turn of a person and an agent. */
 export function say(

@@ -8,13 +8,8 @@ import type {} from '@tidemark/session-core/cordis'
 import * as persistence from '@tidemark/session-persistence'
 import type {} from '@tidemark/session-persistence/cordis'
 import { Context, type Fiber } from 'cordis'
-import { afterEach } from 'vitest'
+import { endAfterTest } from '../clean-up.ts'
 import { credential, everything, trusting } from './world.ts'
-
-const started: Context[] = []
-afterEach(async () => {
-  for (const ctx of started.splice(0).reverse()) await ctx.fiber.dispose()
-})
 
 export interface Hosted {
   readonly ctx: Context
@@ -28,7 +23,7 @@ export async function startHost(
   { grants = everything, ...config }: Partial<continuity.Config> & { grants?: GrantsFunction } = {},
 ): Promise<Hosted> {
   const ctx = new Context()
-  started.push(ctx)
+  endAfterTest(() => ctx.fiber.dispose())
   await ctx.plugin(core)
   const stored = { enabled: true, root: join(base, 'sessions'), authorize: 'required' } as const
   const persistenceFiber = await ctx.plugin(persistence, stored)

@@ -9,7 +9,7 @@ import type {
   Principal,
 } from '@tidemark/session-continuity'
 import { isSessionError } from '@tidemark/session-core'
-import { afterEach } from 'vitest'
+import { endAfterTest } from '../clean-up.ts'
 import { scratch } from './scratch.ts'
 import {
   Config,
@@ -72,11 +72,6 @@ export interface ProcessOptions {
   readonly config?: Partial<Config>
 }
 
-const started: Continuity[] = []
-
-// A test may have left its world in pieces: whatever cannot be closed then is no matter of it.
-afterEach(async () => void (await Promise.allSettled(started.splice(0).map((each) => each.close()))))
-
 /** One deployment: a store and a witness, and the processes that use them. What a kernel does for locks, it does. */
 export class World {
   readonly base: string
@@ -120,7 +115,8 @@ export class World {
     const die = (): void => {
       for (const [name, holder] of this.held) if (holder === owner) this.held.delete(name)
     }
-    started.push(continuity)
+    // A test may have left its world in pieces: whatever cannot be closed then is no matter of it.
+    endAfterTest(() => continuity.close().catch(() => undefined))
     return { continuity, store, reported, die }
   }
 

@@ -2,14 +2,13 @@ import * as core from '@tidemark/session-core'
 import type { Config, Definitions } from '@tidemark/session-core'
 import type {} from '@tidemark/session-core/cordis'
 import { Context, type Fiber } from 'cordis'
-import { afterEach } from 'vitest'
-
-const started: Fiber[] = []
+import { endAfterTest } from '../clean-up.ts'
 
 /** A cordis host with core loaded; it is unloaded after the test. */
 export async function startHost(config: Config = {}): Promise<Context> {
   const ctx = new Context()
-  started.push(await ctx.plugin(core, config))
+  const fiber = await ctx.plugin(core, config)
+  endAfterTest(() => fiber.dispose())
   return ctx
 }
 
@@ -27,7 +26,3 @@ export async function define(ctx: Context, definitions: Definitions): Promise<Fi
 export function reported(ctx: Context): unknown[] {
   return ctx.logger.buffer.filter(({ type }) => type === 'error').map(({ args }) => args[0] as unknown)
 }
-
-afterEach(async () => {
-  for (const fiber of started.splice(0)) await fiber.dispose()
-})

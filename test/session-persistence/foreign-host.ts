@@ -5,9 +5,7 @@ import type { Config, Lease, SessionStorage } from '@tidemark/session-persistenc
 import type {} from '@tidemark/session-persistence/cordis'
 import { MemoryStorage } from '@tidemark/session-persistence/memory'
 import { Context } from 'cordis'
-import { afterEach } from 'vitest'
-
-const hosts: Context[] = []
+import { endAfterTest } from '../clean-up.ts'
 
 /** A host with a storage that a third party wrote: one in memory, with these calls of its own. */
 export async function hostWith(own: Partial<SessionStorage>, config: Config = {}): Promise<Context> {
@@ -24,7 +22,7 @@ export async function hostWith(own: Partial<SessionStorage>, config: Config = {}
 /** A host on this storage. */
 export async function hostOn(storage: SessionStorage, config: Config = {}): Promise<Context> {
   const ctx = new Context()
-  hosts.push(ctx)
+  endAfterTest(() => ctx.fiber.dispose())
   await ctx.plugin(core)
   await ctx.plugin({
     name: 'theirs',
@@ -38,7 +36,3 @@ export async function hostOn(storage: SessionStorage, config: Config = {}): Prom
 export function altered(lease: Lease, changes: Partial<Lease>): Lease {
   return Object.assign(Object.create(lease) as Lease, changes)
 }
-
-afterEach(async () => {
-  for (const ctx of hosts.splice(0)) await ctx.fiber.dispose()
-})

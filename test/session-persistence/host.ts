@@ -5,9 +5,7 @@ import * as persistence from '@tidemark/session-persistence'
 import type { Config } from '@tidemark/session-persistence'
 import type {} from '@tidemark/session-persistence/cordis'
 import { Context, type Fiber } from 'cordis'
-import { afterEach } from 'vitest'
-
-const started: Fiber[] = []
+import { endAfterTest } from '../clean-up.ts'
 
 export interface Started {
   readonly ctx: Context
@@ -19,7 +17,7 @@ export interface Started {
 export async function start(config: Config = {}, coreConfig: Partial<core.Config> = {}): Promise<Started> {
   const ctx = new Context()
   const coreFiber = await ctx.plugin(core, coreConfig)
-  started.push(coreFiber)
+  endAfterTest(() => coreFiber.dispose())
   return { ctx, core: coreFiber, persistence: await ctx.plugin(persistence, config) }
 }
 
@@ -54,7 +52,3 @@ export const textsOf = (view: core.SessionView): string[] =>
   )
 
 export const typesOf = (view: core.SessionView): string[] => [...view.log].map(({ type }) => type)
-
-afterEach(async () => {
-  for (const fiber of started.splice(0)) await fiber.dispose()
-})

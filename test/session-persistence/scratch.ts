@@ -1,17 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach } from 'vitest'
-
-const folders: string[] = []
+import { removeAfterTest } from '../clean-up.ts'
 
 /** A folder of its own, gone after the test. */
 export function scratch(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-'))
-  folders.push(folder)
+  removeAfterTest(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
-
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
-})

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModel } from 'ai'
-import { afterEach } from 'vitest'
+import { endAfterTest } from '../clean-up.ts'
 
 export interface Exchange {
   readonly path: string
@@ -18,8 +18,6 @@ export interface Exchange {
 
 /** What the server does with one request. */
 export type Reply = (response: ServerResponse) => void | Promise<void>
-
-const closing: (() => void)[] = []
 
 /** A server of chat completions on loopback: each request gets the next reply, and the last one again. */
 export async function serve(
@@ -39,15 +37,13 @@ export async function serve(
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  closing.push(() => {
+  endAfterTest(() => {
     server.closeAllConnections()
     server.close()
   })
   const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   return { model: createOpenAICompatible({ name: 'near', baseURL, apiKey: 'sk-secret' })('small'), seen }
 }
-
-afterEach(() => closing.splice(0).forEach((close) => close()))
 
 export function event(delta: object, finishReason: string | null = null): string {
   const choice = { index: 0, delta, finish_reason: finishReason }
