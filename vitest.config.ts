@@ -28,6 +28,7 @@ export const usual = {
     passWithNoTests: false,
     // A bound for what hangs, and not a measure: a busy machine is several times slower.
     testTimeout: 60_000,
+    hookTimeout: 60_000,
     setupFiles: [fileURLToPath(new URL('test/after-each.ts', import.meta.url))],
     reporters: ['default'],
   },

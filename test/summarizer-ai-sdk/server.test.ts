@@ -103,9 +103,10 @@ describe('over the wire', () => {
     expect(seen).toHaveLength(1)
   })
 
+  // Time enough for the call to arrive, on a busy machine too.
   it.each<[what: string, options: object, reason: string]>([
-    ['stalls', { stallTimeoutMs: 50 }, 'stalled'],
-    ['takes too long', { timeoutMs: 50 }, 'timed-out'],
+    ['stalls', { stallTimeoutMs: 2_000 }, 'stalled'],
+    ['takes too long', { timeoutMs: 2_000 }, 'timed-out'],
   ])('a server that %s sees the connection close', async (_, options, reason) => {
     const { summarize, seen } = await over([begun('half', hangs)], options)
     expect(await refusalOf(summarize())).toMatchObject({ code: 'OUTCOME_UNKNOWN', reason })
@@ -119,7 +120,7 @@ describe('over the wire', () => {
       const timer = setInterval(() => response.write(': still here\n\n'), 10)
       response.on('close', () => clearInterval(timer))
     }
-    const { summarize, seen } = await over([chatty], { stallTimeoutMs: 100 })
+    const { summarize, seen } = await over([chatty], { stallTimeoutMs: 2_000 })
     expect(await refusalOf(summarize())).toMatchObject({ reason: 'stalled' })
     expect(await seen[0]?.closed).toBe(false)
   })
