@@ -1,4 +1,5 @@
 import {
+  SessionError,
   SessionSeed,
   type EventDefinition,
   type SessionSource,
@@ -7,8 +8,9 @@ import {
 } from '@tidemark/session-core'
 import type {} from '@tidemark/session-core/cordis'
 import { z } from 'zod'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { startHost } from './host.ts'
+import { FakeRecorder } from './recorder.ts'
 import { codeOf } from './refusal.ts'
 
 type Begins = NonNullable<EventDefinition['begins']>
@@ -24,6 +26,49 @@ const schema = z.strictObject({ from: z.string() })
 function define(sessions: Sessions, begins: Begins): () => void {
   return sessions.define({ owner: 'test', events: { 'test/begun': { schema, begins } } })
 }
+
+describe('what accompanies what is written', () => {
+  const accompanied = async () => {
+    const { sessions } = await startHost()
+    const events = { 'test/begun': { schema, accompanies: true } } as const
+    sessions.define({ owner: 'test', events })
+    return sessions
+  }
+
+  it('is recorded in a session that has ended, while that is being written, and nothing else is', async () => {
+    const sessions = await accompanied()
+    const recorder = new FakeRecorder()
+    const session = sessions.create({ recorder })
+    session.append('turn/start', {})
+    let go = (): void => undefined
+    recorder.held = new Promise((resolve) => (go = resolve))
+    const disposed = sessions.dispose(session)
+    expect(codeOf(() => session.append('turn/end', { reason: 'completed' }))).toBe('DISPOSED')
+    session.append('test/begun', { from: 'elsewhere' })
+    go()
+    await disposed
+    recorder.refuseWith = new SessionError('DISPOSED', 'closed')
+    expect(codeOf(() => session.append('test/begun', { from: 'too late' }))).toBe('DISPOSED')
+    expect(typesOf(session)).toEqual(['turn/start', 'test/begun'])
+  })
+
+  it('is told to the writer as such', async () => {
+    const sessions = await accompanied()
+    const recorder = new FakeRecorder()
+    const admit = vi.spyOn(recorder, 'admit')
+    const session = sessions.create({ recorder })
+    session.append('turn/start', {})
+    session.append('test/begun', { from: 'here' })
+    expect(admit.mock.calls.map(([, accompanies]) => accompanies)).toEqual([false, true])
+  })
+
+  it('is refused as anything else in a session that is memory only and over', async () => {
+    const sessions = await accompanied()
+    const session = sessions.create()
+    await sessions.dispose(session)
+    expect(codeOf(() => session.append('test/begun', { from: 'too late' }))).toBe('DISPOSED')
+  })
+})
 
 const told = (source: SessionSource): string =>
   source === undefined ? 'nowhere' : source === 'unreadable' ? source : `${source.id}:${source.log.length}`

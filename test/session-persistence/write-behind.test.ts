@@ -58,7 +58,13 @@ beforeEach(() => {
   closed = 0
 })
 
-const open = (options: { flushDelayMs?: number; pendingSizeBytesMax?: number } = {}): WriteBehind => {
+interface Opening {
+  readonly flushDelayMs?: number
+  readonly pendingSizeBytesMax?: number
+  readonly permit?: () => Promise<void>
+}
+
+const open = (options: Opening = {}): WriteBehind => {
   const mine = { durable, failed, written }
   return new WriteBehind(lease, {
     capabilities: limits,
@@ -117,6 +123,43 @@ describe('the writer of a session', () => {
     await writer.flush()
     expect(lease.batches).toEqual([[0], [1, 2]])
     expect(durable).toEqual([0, 2])
+  })
+
+  it('G32: what is appended while leave to write is asked for goes with what it is for', async () => {
+    const permit = async (): Promise<void> => {
+      await pause(1)
+      if (writer.durableSeq === -1) writer.admit(made(1))
+    }
+    const writer = open({ flushDelayMs: 1_000, permit })
+    writer.admit(made(0))
+    await writer.flush()
+    expect(lease.batches).toEqual([[0, 1]])
+  })
+
+  it('G32: a flush waits for it, too, where it goes with a later batch, and for nothing that came after', async () => {
+    let next = 2
+    const permit = async (): Promise<void> => {
+      await pause(1)
+      if (next < 10) for (let part = 0; part < 2; part++) writer.admit(sized(next++, 400))
+    }
+    const writer = open({ flushDelayMs: 1_000, permit })
+    writer.admit(sized(0, 400))
+    const flushed = writer.flush()
+    writer.admit(sized(1, 400))
+    await flushed
+    expect(lease.batches).toEqual([
+      [0, 1],
+      [2, 3],
+    ])
+  })
+
+  it('there is always room for what accompanies the rest', async () => {
+    const writer = open({ pendingSizeBytesMax: 500 })
+    writer.admit(sized(0, 400))
+    expect(await codeOf(() => writer.admit(sized(1, 400)))).toBe('BACK_PRESSURE')
+    writer.admit(sized(1, 400), true)
+    await writer.flush()
+    expect(lease.batches).toEqual([[0, 1]])
   })
 
   it('a batch is not larger than the storage takes', async () => {

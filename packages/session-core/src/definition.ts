@@ -77,6 +77,11 @@ export interface EventDefinition {
    * Such a type neither replaces nor amends, and is of no bracket.
    */
   readonly begins?: (heir: SessionView, source: SessionSource) => unknown
+  /**
+   * Says something of what is written with it, such as who may read it: so it is recorded however much waits to be
+   * written, and also in a session that has ended, as long as that is being written.
+   */
+  readonly accompanies?: true
 }
 
 export type BracketKey = string | number

@@ -21,8 +21,11 @@ export interface Recorder {
   readonly durableSeq: number
   /** As in a `FlushReceipt`. */
   readonly digest?: string | undefined
-  /** @throws SessionError `BACK_PRESSURE`, `FENCED`, `STORAGE_FAILED`, `DISPOSED`, `INVALID_PAYLOAD` (too large). */
-  admit(event: SessionEvent): void
+  /**
+   * `accompanies`: as the definition of its type says; there is always room for it.
+   * @throws SessionError `BACK_PRESSURE`, `FENCED`, `STORAGE_FAILED`, `DISPOSED`, `INVALID_PAYLOAD` (too large).
+   */
+  admit(event: SessionEvent, accompanies?: boolean): void
   /** Resolves when everything admitted before the call is durable. Rejects when the writer is gone or has failed. */
   flush(): Promise<void>
   /** Lets go of the session: the lease is released. Idempotent. */

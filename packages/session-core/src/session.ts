@@ -128,7 +128,7 @@ export class Session extends SessionView {
     options: AppendOptions & { readonly ignorable: true },
   ): AnySessionEvent
   append(type: string, data: unknown, options: AppendOptions = {}): AnySessionEvent {
-    this.refuseEnded()
+    this.refuseEnded(type)
     const event = this.admitted(type, data, options)
     this.record(event)
     return event
@@ -181,7 +181,7 @@ export class Session extends SessionView {
     return { kind: this.kind, durableSeq: this.durableSeq, ...(digest !== undefined && { digest }) }
   }
 
-  /** No append is accepted from now on. Idempotent. */
+  /** No append is accepted from now on, but of what `accompanies` the rest while that is written. Idempotent. */
   end(): void {
     this.ended = true
   }
@@ -207,20 +207,20 @@ export class Session extends SessionView {
   }
 
   private record(event: SessionEvent): void {
-    this.refuseEnded()
+    this.refuseEnded(event.type)
     this.init.bus?.refuseEndless()
     if (event.seq !== this.events.length) throw outrun(event)
     this.commit(event)
     this.init.bus?.committed(this, event)
   }
 
-  private refuseEnded(): void {
-    if (this.ended)
+  private refuseEnded(type: string): void {
+    if (this.ended && !(this.kind === 'stored' && accompanies(this.init.vocabulary, type)))
       throw new SessionError('DISPOSED', `${this.id}: this session is over`, { sessionId: this.id })
   }
 
   private commit(event: SessionEvent): void {
-    this.init.recorder?.admit(event)
+    this.init.recorder?.admit(event, accompanies(this.init.vocabulary, event.type))
     this.events.push(freeze(event))
   }
 }
@@ -231,16 +231,14 @@ function sourceOf(heir: SessionView, seed: Seed | undefined, parent: SessionView
   return isUnbegun(heir) ? (parent ?? 'unreadable') : undefined
 }
 
+function accompanies(vocabulary: Vocabulary, type: string): boolean {
+  return vocabulary.event(type)?.accompanies ?? false
+}
+
 /** What decides about an event is a plugin's code in part, and that appended to the same session meanwhile. */
 function outrun({ type, seq }: SessionEvent): SessionError {
-  return new SessionError(
-    'INVALID_EVENT',
-    `${type}: the log grew while this was decided; nothing was recorded`,
-    {
-      type,
-      seq,
-    },
-  )
+  const message = `${type}: the log grew while this was decided; nothing was recorded`
+  return new SessionError('INVALID_EVENT', message, { type, seq })
 }
 
 /** True for a session of any copy of this package: what listeners look for on the bus. */

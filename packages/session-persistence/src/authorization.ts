@@ -21,6 +21,8 @@ export interface Question {
   readonly sessionId: string
   /** In a fork or a salvage: the session that is to be. */
   readonly childId?: string
+  /** In what opens a session, a `create`, `resume` or `fork`: what `incarnation` of that session will be. */
+  readonly incarnation?: string
   /** Who asks, as the caller handed it over. */
   readonly as: unknown
   /** As it is stored, or, in a `create`, as it is to be. Absent where nothing is stored, or no header can be read. */

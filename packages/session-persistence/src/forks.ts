@@ -28,12 +28,13 @@ export class Forks {
     const { id: childId = globalThis.crypto.randomUUID(), through, carry = [], as } = request
     const receipt = receiptedIn(request.receipt)
     const meta = keptMeta(request.meta)
-    const terms = { childId, meta, through, carry, receipt, as }
+    const incarnation = globalThis.crypto.randomUUID()
+    const terms = { childId, incarnation, meta, through, carry, receipt, as }
     refuseId(childId)
     const { authorization, open } = this.access
     return open.run(async () => {
-      const childHeader = { id: childId, ...(meta && { meta }) }
-      await authorization.require({ operation: 'fork', sessionId: parentId, childId, childHeader, as })
+      const child = { childId, childHeader: { id: childId, ...(meta && { meta }) }, incarnation }
+      await authorization.require({ operation: 'fork', sessionId: parentId, ...child, as })
       return open.reserve(childId, 'EXISTS', async () => {
         const living = typeof source === 'string' ? sessions.find(source) : source
         if (living === undefined) return this.forkStored(sessions, parentId, terms)
@@ -61,7 +62,7 @@ export class Forks {
     if (isOurs && parent.log.base > 0)
       return this.forkStored(sessions, parent.id, { ...terms, through, carry, bound })
     const header = sessions.forkHeader(parent.header, through, forkNames(terms))
-    const claim = this.access.newClaim(carry)
+    const claim = this.access.newClaim(carry, terms.incarnation)
     // Of a session that has nothing but such a start, nothing is inherited.
     const seed = through === -1 ? [] : parent.seed(through)
     const lease = isOurs
@@ -78,7 +79,7 @@ export class Forks {
       const source = through === undefined ? view : await this.wholeOf(sessions, parentId, carry)
       const seed = await seedOf(view)
       const header = sessions.forkHeader(view.header, view.log.length - 1, forkNames(terms))
-      const claim = this.access.newClaim(carry)
+      const claim = this.access.newClaim(carry, terms.incarnation)
       const lease = await this.forkAsRead(parentId, read, { header, claim, bound: terms.bound })
       return { lease, header, seed, source, claim, read }
     })
@@ -152,6 +153,7 @@ export class Forks {
 
 interface ForkTerms {
   readonly childId: string
+  readonly incarnation: string
   readonly meta: JsonObject | undefined
   readonly through: number | undefined
   readonly carry: readonly string[]

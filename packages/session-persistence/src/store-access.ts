@@ -52,8 +52,7 @@ export class StoreAccess {
     this.host.logger.error(error)
   }
 
-  newClaim(carry: readonly string[] = []): Claim {
-    const incarnation = globalThis.crypto.randomUUID()
+  newClaim(carry: readonly string[] = [], incarnation: string = globalThis.crypto.randomUUID()): Claim {
     return { incarnation, enabledBy: this.options.enabledBy, ...(carry.length > 0 && { carry }) }
   }
 

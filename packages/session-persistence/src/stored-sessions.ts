@@ -55,11 +55,11 @@ export class StoredSessions {
     refuseId(header.id)
     const { authorization, open, storage } = this.access
     return open.run(async () => {
-      await authorization.require({ operation: 'create', sessionId: header.id, as, header })
+      const claim = this.access.newClaim()
+      const { incarnation } = claim
+      await authorization.require({ operation: 'create', sessionId: header.id, incarnation, as, header })
       return open.reserve(header.id, 'EXISTS', async () => {
-        const claim = this.access.newClaim()
         const lease = await storage.create(header, { claim })
-        const { incarnation } = claim
         const make = (recorder: WriteBehind): Session => {
           const history = this.access.historyOf(header.id, () => recorder.tails)
           return sessions.create({ header, recorder, history, incarnation })
@@ -74,14 +74,14 @@ export class StoredSessions {
     const receipt = receiptedIn(request.receipt)
     const { authorization, open, storage } = this.access
     return open.run(async () => {
-      await authorization.require({ operation: 'resume', sessionId: id, as })
+      const claim = this.access.newClaim(carry)
+      const { incarnation } = claim
+      await authorization.require({ operation: 'resume', sessionId: id, incarnation, as })
       return open.reserve(id, 'LOCKED', async () => {
         const read = await this.access.read(id, { receipt, carry })
         await seedOf(read.view)
-        const claim = this.access.newClaim(carry)
         const terms = { claim, ...(force && { force }), ...(receipt && { receipt }) }
         const lease = await asUnknown(id, () => storage.acquire(id, terms))
-        const { incarnation } = claim
         const { recovered = [] } = lease
         let claimed = read
         return open.bind(

@@ -4,6 +4,7 @@ import { Backlog } from './backlog.ts'
 import { encodeEvent, isLarger, knownSizeBytes, type EncodedEvent } from './encoded-event.ts'
 import { waitsAlone } from './lead-in.ts'
 import type { Lease, Receipt, StorageCapabilities, Tail } from './storage.ts'
+import { Waiters } from './waiters.ts'
 import { asSessionError, refusalAfter } from './writer-failure.ts'
 
 export interface WriteBehindOptions {
@@ -12,7 +13,7 @@ export interface WriteBehindOptions {
   readonly flushDelayMs: number
   /** Bytes that may wait, those being written included. */
   readonly pendingSizeBytesMax: number
-  /** Asked before each write; what it rejects with, the writer fails with. */
+  /** Asked before each write, and before it is cut; what it rejects with, the writer fails with. */
   readonly permit?: (() => Promise<void>) | undefined
   /** Called after each acknowledgement, with the bytes that it was of. */
   readonly onDurable: (seq: number, sizeBytes: number) => void
@@ -30,7 +31,7 @@ type State =
   | { readonly kind: 'closing'; readonly refusal: SessionError }
   | { readonly kind: 'over'; readonly refusal: SessionError; readonly cause: SessionError }
 
-interface Waiter {
+interface Cut {
   readonly seq: number
   readonly resolve: () => void
   readonly reject: (cause: SessionError) => void
@@ -44,6 +45,8 @@ interface Waiter {
  * 3. After the first failure nothing is written again.
  * 4. What a session starts with (`waitsAlone`) is written by no timer, no flush and no close, until something follows
  *    it.
+ * 5. What was appended while leave to write was asked for is durable before what that leave is for is acknowledged:
+ *    whoever answers may have learned something that has to stand with it.
  */
 export class WriteBehind implements Recorder {
   private state: State = { kind: 'open' }
@@ -54,8 +57,8 @@ export class WriteBehind implements Recorder {
   private admittedSeq: number
   private acknowledged: Tail
   private readonly begun: Tail
-  private waiters: Waiter[] = []
-  private cutting: Waiter | undefined
+  private readonly waiters = new Waiters()
+  private cutting: Cut | undefined
   private timer: NodeJS.Timeout | undefined
   private closing: Promise<void> | undefined
 
@@ -81,7 +84,7 @@ export class WriteBehind implements Recorder {
     return typeof digest === 'string' ? digest : undefined
   }
 
-  admit(event: SessionEvent): void {
+  admit(event: SessionEvent, accompanies = false): void {
     if (this.state.kind !== 'open') throw this.state.refusal
     const { capabilities, pendingSizeBytesMax } = this.options
     const { id } = this.lease.header
@@ -92,7 +95,7 @@ export class WriteBehind implements Recorder {
     const encoded = encodeEvent(event)
     if (isLarger(encoded, capabilities.eventSizeBytesMax))
       throw tooLarge(id, encoded, capabilities.eventSizeBytesMax)
-    if (this.hasWork && !this.backlog.hasRoomFor(encoded, pendingSizeBytesMax)) {
+    if (!accompanies && this.hasWork && !this.backlog.hasRoomFor(encoded, pendingSizeBytesMax)) {
       const waiting = `${this.backlog.sizeBytes} bytes wait to be written, at most ${pendingSizeBytesMax} may`
       const message = `${id}: ${waiting}; flush first`
       throw new SessionError('BACK_PRESSURE', message, { sessionId: id, seq: event.seq, pendingSizeBytesMax })
@@ -110,10 +113,9 @@ export class WriteBehind implements Recorder {
   writeAll(): Promise<void> {
     if (this.state.kind === 'over') return Promise.reject(this.state.cause)
     if (this.admittedSeq === this.durableSeq) return Promise.resolve()
-    return new Promise((resolve, reject) => {
-      this.waiters.push({ seq: this.admittedSeq, resolve, reject })
-      this.write(this.admittedSeq)
-    })
+    const written = this.waiters.wait(this.admittedSeq)
+    this.write(this.admittedSeq)
+    return written
   }
 
   close(): Promise<void> {
@@ -133,10 +135,8 @@ export class WriteBehind implements Recorder {
 
   /** Whether something is to be written, or is being written. */
   private get hasWork(): boolean {
-    const count = this.admittedSeq - this.durableSeq
-    const { pending } = this.backlog
-    const isInFlight = count > pending.length
-    return isInFlight || (count > 0 && !waitsAlone(pending))
+    if (this.admittedSeq === this.durableSeq) return false
+    return this.isWriting || !waitsAlone(this.backlog.pending)
   }
 
   private schedule(): void {
@@ -161,10 +161,10 @@ export class WriteBehind implements Recorder {
   }
 
   private async writeBatch(): Promise<void> {
-    // Also those that nobody waits for, since they cost no sync of their own.
-    const batch = this.backlog.take(this.options.capabilities.batchSizeBytesMax, this.cutting?.seq)
+    let batch: readonly EncodedEvent[]
     try {
-      await this.options.permit?.()
+      if (this.options.permit) await this.options.permit()
+      batch = this.takeBatch()
       const { epoch, tail } = this.lease
       const terms = { expectedTail: tail, epoch, batchId: globalThis.crypto.randomUUID() }
       const receipt = await this.lease.append(batch, terms)
@@ -175,6 +175,16 @@ export class WriteBehind implements Recorder {
       return
     }
     this.settle(batch)
+  }
+
+  /** Also those that nobody waits for, since they cost no sync of their own. */
+  private takeBatch(): readonly EncodedEvent[] {
+    const batch = this.backlog.take(this.options.capabilities.batchSizeBytesMax, this.cutting?.seq)
+    if (this.options.permit) {
+      this.wantedSeq = this.admittedSeq
+      this.waiters.extend(batch.at(-1)?.event.seq ?? -1, this.admittedSeq)
+    }
+    return batch
   }
 
   /** A storage may be somebody else's: what it does not say it keeps was never acknowledged. */
@@ -194,9 +204,7 @@ export class WriteBehind implements Recorder {
       this.cutting = undefined
     }
     this.options.onDurable(this.durableSeq, sizeOf(batch))
-    const [done, left] = partition(this.waiters, ({ seq }) => seq <= this.durableSeq)
-    this.waiters = left
-    for (const { resolve } of done) resolve()
+    this.waiters.settle(this.durableSeq)
   }
 
   private fail(error: unknown): void {
@@ -210,9 +218,7 @@ export class WriteBehind implements Recorder {
     clearTimeout(this.timer)
     this.timer = undefined
     this.backlog.clear()
-    const waiters = this.waiters
-    this.waiters = []
-    for (const { reject } of waiters) reject(state.cause)
+    this.waiters.rejectAll(state.cause)
     this.cutting?.reject(state.cause)
     this.cutting = undefined
   }
@@ -241,8 +247,4 @@ function copyOf({ seq, digest }: Tail): Tail {
 
 function sizeOf(batch: readonly EncodedEvent[]): number {
   return batch.reduce((sum, encoded) => sum + knownSizeBytes(encoded), 0)
-}
-
-function partition<T>(items: readonly T[], belongs: (item: T) => boolean): [T[], T[]] {
-  return [items.filter(belongs), items.filter((item) => !belongs(item))]
 }
