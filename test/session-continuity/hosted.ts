@@ -21,11 +21,12 @@ export interface Hosted {
 export async function startHost(
   base: string,
   { grants = everything, ...config }: Partial<continuity.Config> & { grants?: GrantsFunction } = {},
+  writing: Partial<persistence.Config> = {},
 ): Promise<Hosted> {
   const ctx = new Context()
   endAfterTest(() => ctx.fiber.dispose())
   await ctx.plugin(core)
-  const stored = { enabled: true, root: join(base, 'sessions'), authorize: 'required' } as const
+  const stored = { enabled: true, root: join(base, 'sessions'), authorize: 'required', ...writing } as const
   const persistenceFiber = await ctx.plugin(persistence, stored)
   const folders = { root: join(base, 'root'), witness: join(base, 'witness') }
   const continuityFiber = await ctx.plugin(continuity, {

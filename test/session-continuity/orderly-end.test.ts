@@ -1,6 +1,6 @@
 import type { Handle } from '@tidemark/session-continuity'
 import type { Session } from '@tidemark/session-core'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { create, heardIn, open, say, startHost, type Hosted } from './hosted.ts'
 import { scratch } from './scratch.ts'
 import { allOperations, reasonFor, refusalOf } from './world.ts'
@@ -276,5 +276,75 @@ describe('a handle that is fenced', () => {
       expect(as.isOpen).toBe(false)
       await expect.poll(() => host.ctx.sessions.find('one')).toBeUndefined()
     }
+  })
+})
+
+describe('an opening that came to nothing', () => {
+  it.each<[string, (at: Open, second: Handle) => Promise<unknown>]>([
+    ['a resume', ({ host }, second) => host.ctx.sessionPersistence.resume('one', { as: second })],
+    ['a create', ({ host }, second) => create(host.ctx, second)],
+  ])('is of no session: %s', async (_, attempt) => {
+    const { host, as, session } = await opened()
+    say(session, 'one')
+    const second = await open(host.ctx, 'resume')
+    await refusalOf(() => attempt({ host, as, session }, second))
+    await host.ctx.sessions.dispose(session)
+    const resumed = await host.ctx.sessionPersistence.resume('one', { as })
+    await second.close()
+    say(resumed, 'two')
+    await as.close()
+    await host.ctx.fiber.dispose()
+    expect(await heardIn(base)).toEqual(['one', 'two'])
+  })
+})
+
+describe('what a session could not write that ended before its handle', () => {
+  it.each<[string, (at: Open) => Promise<unknown>]>([
+    ['it was ended', ({ host, session }) => host.ctx.sessions.dispose(session)],
+    ['persistence was unloaded', ({ host }) => host.persistence.dispose()],
+    ['its writer failed', ({ session }) => refusalOf(() => session.flush())],
+  ])('rejects the close of the handle, and leaves an orphan: %s', async (_, end) => {
+    let operations = allOperations
+    const at = await opened({ grants: () => ({ operations }) })
+    const { as, session } = at
+    say(session, 'kept')
+    await session.flush()
+    say(session, 'lost')
+    operations = operations.filter((operation) => operation !== 'session/flush')
+    await end(at)
+    operations = allOperations
+    expect(['DENIED', 'STORAGE_FAILED']).toContain((await refusalOf(() => as.close())).code)
+    await at.host.ctx.fiber.dispose()
+    const { ctx } = await startHost(base)
+    const orphans = await ctx.continuity.orphans({ as: await open(ctx, 'resume') })
+    expect(orphans.map(({ incarnation }) => incarnation)).toEqual([as.incarnation])
+    expect(await heardIn(base)).toEqual(['kept'])
+  })
+
+  it('is nothing where it holds only what a session starts with', async () => {
+    const { host, as, session } = await opened()
+    say(session, 'kept')
+    await host.ctx.sessions.dispose(session)
+    await host.ctx.sessions.dispose(await host.ctx.sessionPersistence.resume('one', { as }))
+    await as.close()
+  })
+})
+
+describe('a session that cannot be written', () => {
+  it('is waited for once, whatever ends its handle', { timeout: 20_000 }, async () => {
+    let answer: () => void = () => undefined
+    const never = new Promise<void>((resolve) => (answer = resolve))
+    const { host, as, session } = await opened({ flushMsMax: 200 })
+    host.ctx.on('tidemark/authorize', async ({ operation, allow }) => {
+      if (operation === 'flush') await never
+      allow()
+    })
+    say(session, 'lost')
+    const waits = vi.spyOn(globalThis, 'setTimeout')
+    await as.reset({ reason: 'the next job' })
+    const waited = waits.mock.calls.filter(([, durationMs]) => durationMs === 200)
+    waits.mockRestore()
+    expect(waited.length).toBe(1)
+    answer()
   })
 })

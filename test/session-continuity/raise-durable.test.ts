@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { beforeEach, describe, expect, it } from 'vitest'
-import { create, open, say, startHost } from './hosted.ts'
+import type { Handle } from '@tidemark/session-continuity'
+import { SessionError, type Session } from '@tidemark/session-core'
+import type { Context } from 'cordis'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { create, open, say, startHost, type Hosted } from './hosted.ts'
 import { scratch } from './scratch.ts'
-import { allOperations, refusalOf } from './world.ts'
+import { allOperations, credential, refusalOf } from './world.ts'
 
 let base: string
 beforeEach(() => {
@@ -117,5 +120,90 @@ describe('a label that is not configured', () => {
     const { message, details } = await refusalOf(() => as.raise('x'.repeat(1_000_000)))
     expect(message.length).toBeLessThan(500)
     expect(JSON.stringify(details).length).toBeLessThan(500)
+  })
+})
+
+/** What is written after another process raised the scope, and before this one asked. */
+describe('a raise of another process', () => {
+  interface Written {
+    readonly ctx: Context
+    readonly as: Handle
+    readonly session: Session
+  }
+
+  const writes: Readonly<Record<string, (at: Written & Hosted) => Promise<unknown>>> = {
+    'the session is flushed': ({ session }) => session.flush(),
+    'the session is ended': ({ ctx, session }) => ctx.sessions.dispose(session),
+    'the handle is closed': ({ as }) => as.close(),
+    'the scope is reset': ({ as }) => as.reset({ reason: 'the next job' }),
+    'the handle is refreshed': ({ as }) =>
+      as.refresh({ credential: credential('alice', { authenticatedAt: Date.now() + 1_000 }) }),
+    'continuity is unloaded': ({ continuity }) => continuity.dispose(),
+    'persistence is unloaded': ({ persistence }) => persistence.dispose(),
+    'the host is disposed of': ({ ctx }) => ctx.fiber.dispose(),
+  }
+
+  const raisedElsewhere = async (config: Parameters<typeof startHost>[1] = {}): Promise<Written & Hosted> => {
+    const host = await startHost(base, config)
+    const as = await open(host.ctx, 'begin')
+    const session = await create(host.ctx, as)
+    await session.flush()
+    const { ctx: other } = await startHost(base)
+    await (await open(other, 'resume')).raise('secret')
+    await other.fiber.dispose()
+    return { ...host, as, session }
+  }
+
+  it.each(Object.entries(writes))('stands in the log with what is written: %s', async (_, write) => {
+    const at = await raisedElsewhere()
+    say(at.session, 'after the raise')
+    await write(at)
+    expect(at.session.log.last).toMatchObject({ type: 'label/raised', data: { label: 'secret' } })
+    expect(at.session.durableSeq).toBe(at.session.log.length - 1)
+    await at.ctx.fiber.dispose()
+    const { ctx } = await startHost(base)
+    const fresh = await (await open(ctx, 'resume')).reset({ reason: 'the next job' })
+    const stored = await ctx.sessionPersistence.inspect('one', { as: fresh })
+    expect([fresh.sensitivity, ctx.continuity.labelOf(stored)]).toEqual(['public', 'secret'])
+  })
+
+  it('stands in the log before a flush is acknowledged, though more waits than one batch takes', async () => {
+    const { session } = await raisedElsewhere()
+    say(session, 'after the raise')
+    const flushed = session.flush()
+    for (let part = 0; part < 12; part++) say(session, 'x'.repeat(1_000_000))
+    await flushed
+    const raised = [...session.log].findLast(({ type }) => type === 'label/raised')
+    expect(raised).toMatchObject({ data: { label: 'secret' } })
+    expect(session.durableSeq).toBeGreaterThanOrEqual(raised!.seq)
+  })
+
+  it('that a session does not take keeps what it holds from being written', async () => {
+    const { ctx, as, session } = await raisedElsewhere()
+    say(session, 'after the raise')
+    const refused = vi.spyOn(session, 'append').mockImplementation(() => {
+      throw new SessionError('INVALID_EVENT', 'refused')
+    })
+    expect((await refusalOf(() => session.flush())).code).toBe('DENIED')
+    expect(refused).toHaveBeenCalled()
+    expect((await refusalOf(() => as.close())).code).toBe('DENIED')
+    const next = await open(ctx, 'resume')
+    const stored = await ctx.sessionPersistence.inspect('one', { as: next })
+    expect([...stored.log].some(({ type }) => type === 'user/message')).toBe(false)
+  })
+})
+
+describe('a session that has no room left', () => {
+  it('takes a label all the same', async () => {
+    const { ctx } = await startHost(base, {}, { pendingSizeBytesMax: 4_096, flushDelayMs: 1_000 })
+    const as = await open(ctx, 'begin')
+    const session = await create(ctx, as)
+    const fill = (): void => {
+      for (let part = 0; part < 100; part++) say(session, 'x'.repeat(100))
+    }
+    expect(fill).toThrow(expect.objectContaining({ code: 'BACK_PRESSURE' }))
+    await as.raise('secret')
+    expect(session.log.last).toMatchObject({ type: 'label/raised' })
+    say(session, 'goes on')
   })
 })

@@ -6,12 +6,14 @@ import { reasonOf, type ContinuityReason } from './refusal.ts'
 import type { Refusals } from './refusals.ts'
 import type { Rules } from './rules.ts'
 import type { BoundHeader } from './session-header.ts'
+import type { SessionLabels } from './session-labels.ts'
 import type { SessionOpenings } from './session-openings.ts'
 
 export interface EnforcementParts {
   readonly continuity: Continuity
   readonly refusals: Refusals
   readonly openings: SessionOpenings
+  readonly sessionLabels: SessionLabels
   readonly rules: Rules
   readonly headerOf: SessionHeaderFunction
   readonly report: (error: unknown) => void
@@ -45,6 +47,7 @@ export class Enforcement {
       await handle.requireGrant(`session/${question.operation}`)
       await handle.look()
       if (!(await this.isOwn(question, handle))) return 'other-principal'
+      if (question.operation === 'flush') this.parts.sessionLabels.requireBorne(question.sessionId, handle)
       this.parts.openings.allowed(question, handle)
       return undefined
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { Host } from '@tidemark/session-core'
+import type { Host, Session } from '@tidemark/session-core'
 import type { BoundHeader } from './session-header.ts'
 
 /**
@@ -10,6 +10,8 @@ export interface AuthorizeQuestion {
   readonly sessionId: string
   /** The session that is to be, in a fork or a salvage. */
   readonly childId?: string
+  /** Of the session that is going to be opened, where one is. */
+  readonly incarnation?: string
   readonly as: unknown
   /** Of the session as it is stored; in a `create`, as it is to be. */
   readonly header?: BoundHeader
@@ -22,6 +24,7 @@ export interface AuthorizeQuestion {
 export interface ContinuityHost extends Host {
   inject(services: readonly string[], callback: (ctx: ContinuityHost) => void): unknown
   on(event: 'tidemark/authorize', listener: (question: AuthorizeQuestion) => Promise<void>): () => unknown
+  on(event: 'tidemark/disposed', listener: (session: Session) => void): () => unknown
 }
 
 /** Gives the header of a stored session; `undefined` where there is none. */

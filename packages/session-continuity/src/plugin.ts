@@ -62,11 +62,17 @@ export function provideContinuity(
   const report = (error: unknown): void => ctx.logger.warn(error)
   const terms = termsOf(settings, { store, isBorrowed, rules, report })
   const continuity = new Continuity(ctx, terms)
-  const { refusals, openings } = terms
+  const { refusals, openings, sessionLabels } = terms
   const headerOf = settings.sessionHeader ?? storedHeaders(ctx)
-  const enforcement = new Enforcement({ continuity, refusals, openings, rules, headerOf, report })
+  const asked = { refusals, openings, sessionLabels, rules, headerOf, report }
+  const enforcement = new Enforcement({ continuity, ...asked })
   ctx.inject(['sessions'], (inner) => {
-    inner.effect(() => terms.sessionLabels.join(inner.get('sessions') as Sessions), 'label/raised')
+    inner.effect(function* () {
+      yield sessionLabels.join(inner.get('sessions') as Sessions)
+      yield inner.on('tidemark/disposed', (session) => openings.disposed(session))
+      // While a label can still be recorded with what is written.
+      yield () => openings.endAll()
+    }, 'label/raised')
   })
   ctx.effect(function* () {
     yield () => continuity.close()

@@ -2,7 +2,7 @@ import { SessionError, isSessionError, type Session, type Sessions } from '@tide
 import type { SessionHeader, SessionSource, SessionView } from '@tidemark/session-core'
 import type { Labels } from './label.ts'
 import { labelRaisedSchema, labelRaisedType, raisedLabels, type LabelRaised } from './label-raised.ts'
-import { reasonOf } from './refusal.ts'
+import { reasonOf, refusal } from './refusal.ts'
 import type { Rules } from './rules.ts'
 import type { HandleBook } from './terms.ts'
 import type { Handle } from './handle.ts'
@@ -40,6 +40,7 @@ export class SessionLabels {
           schema: labelRaisedSchema(this.parts.labels.names),
           ids: ['label'], // no redaction may change it
           begins: (heir, source) => this.beginningOf(heir, source),
+          accompanies: true,
         },
       },
       projections: [raisedLabels],
@@ -75,12 +76,26 @@ export class SessionLabels {
       try {
         session.append(labelRaisedType, { label })
       } catch (error) {
-        if (isSessionError(error) && error.code === 'DISPOSED') continue
+        if (isSessionError(error) && error.code === 'DISPOSED') continue // nothing of it is written any more
         session.end()
         this.ended.add(session)
         report(error)
       }
     }
+  }
+
+  /**
+   * That the label of a handle stands in the log of a living session, which is about to be written as that handle.
+   * @throws SessionError `STORAGE_FAILED` (`unavailable`): what the session holds would be stored below its label.
+   */
+  requireBorne(sessionId: string, handle: Handle): void {
+    const { labels, rules, openings } = this.parts
+    const session = openings.find(sessionId)
+    const own = session && this.findLabel(session)
+    // What cannot be told counts as the highest.
+    if (own === undefined) return
+    if (rules.labelToRaise({ own, others: [handle.sensitivity], labels }) === undefined) return
+    throw refusal('unavailable', `${sessionId}: did not take its label; nothing was written`)
   }
 
   /** The living sessions that a handle's label stands in, and that outlive the process. */

@@ -1,3 +1,4 @@
+import { boundaryType, recoveredType } from '@tidemark/session-core'
 import type { Session, Sessions, SessionView } from '@tidemark/session-core'
 import type { Handle } from './handle.ts'
 import type { AuthorizeQuestion } from './host.ts'
@@ -11,14 +12,17 @@ const askedMax = 10_000
  * Which handle each stored session of this process was opened as. A store asks for leave to write as that handle, so
  * what the session holds has to be written while it is open.
  *
- * 1. A session is never left out: where two handles asked for it at once, it is of both, until it is written.
- * 2. Nothing here waits longer than `flushMsMax`.
+ * 1. What came of a question is known by the incarnation that it names: one that came to nothing is of no session.
+ * 2. A session ends once, within `flushMsMax`, whoever asks for it and however often.
+ * 3. What a session could not write when it ended is remembered for its handle, whoever ended it.
  */
 export class SessionOpenings {
   /** Also after the service is gone: then there is nothing in it. */
   private sessions: Sessions | undefined
-  private readonly asked = new Map<string, Set<Handle>>()
-  private readonly openers = new WeakMap<SessionView, ReadonlySet<Handle>>()
+  private readonly asked = new Map<string, Handle>()
+  private readonly openers = new WeakMap<SessionView, Handle>()
+  private readonly ends = new WeakMap<Session, Promise<void>>()
+  private readonly lost = new WeakMap<Handle, Error>()
 
   constructor(private readonly flushMsMax: number) {}
 
@@ -26,19 +30,19 @@ export class SessionOpenings {
     this.sessions = sessions
   }
 
+  /** The living session with this id. */
+  find(sessionId: string): Session | undefined {
+    return this.sessions?.find(sessionId)
+  }
+
   /** A handle was let at a session: it may be opened now, or it is written. */
-  allowed(question: AuthorizeQuestion, handle: Handle): void {
-    const { operation, sessionId } = question
+  allowed({ operation, sessionId, incarnation }: AuthorizeQuestion, handle: Handle): void {
     if (operation === 'flush') {
-      const session = this.sessions?.find(sessionId)
-      if (session) this.openers.set(session, new Set([handle]))
-      return
+      const session = this.find(sessionId)
+      if (session) this.openers.set(session, handle)
     }
-    const id = idToOpen(question)
-    if (id === undefined) return
-    const asking = this.asked.get(id) ?? new Set()
-    this.asked.delete(id)
-    this.asked.set(id, asking.add(handle))
+    if (incarnation === undefined) return
+    this.asked.set(incarnation, handle)
     // The oldest came to nothing: an opening takes no such time.
     for (const [oldest] of this.asked) {
       if (this.asked.size <= askedMax) break
@@ -48,24 +52,56 @@ export class SessionOpenings {
 
   /** @throws SessionError `DISPOSED` (`closed`) where whoever asked for it is over: nothing of it could be written. */
   begun(session: SessionView): void {
-    const asking = this.asked.get(session.id)
-    if (asking === undefined || (session as Partial<Session>).kind !== 'stored') return
-    this.asked.delete(session.id)
-    const open = [...asking].filter(({ isOpen }) => isOpen)
-    if (open.length === 0) throw refusal('closed', `${session.id}: its handle closed while it was opened`)
-    this.openers.set(session, new Set(open))
+    const { incarnation = '', kind } = session as Partial<Session>
+    const handle = this.asked.get(incarnation)
+    if (handle === undefined || kind !== 'stored') return
+    this.asked.delete(incarnation)
+    if (!handle.isOpen) throw refusal('closed', `${session.id}: its handle closed while it was opened`)
+    this.openers.set(session, handle)
   }
 
-  /** Ends what was opened as a handle: written, then released. What the first failed with, if one did. */
+  /** Ends what was opened as a handle: written, then released. What the first failed with, if one ever did. */
   async end(handle: Handle): Promise<Error | undefined> {
-    const own = [...(this.sessions ?? [])].filter((session) => this.openers.get(session)?.has(handle))
-    const ends = await Promise.allSettled(own.map((session) => this.inTime(session.id, this.endOne(session))))
-    return ends.find((end) => end.status === 'rejected')?.reason as Error | undefined
+    await this.endThose((opener) => opener === handle)
+    return this.lost.get(handle)
+  }
+
+  /** Ends what was opened as any handle. */
+  async endAll(): Promise<void> {
+    await this.endThose(() => true)
+  }
+
+  /** A session has ended. What its writer could not keep was told to whoever ended it, and to nobody else. */
+  disposed(session: Session): void {
+    if (this.ends.has(session) || !isUnwritten(session)) return // what ends here tells more exactly
+    this.lose(session, refusal('unavailable', `${session.id}: not all was written`))
   }
 
   /** Resolves when all that these hold is durable. */
   async flush(sessions: readonly Session[]): Promise<void> {
     await Promise.all(sessions.map((session) => this.inTime(session.id, session.flush())))
+  }
+
+  private async endThose(isMeant: (opener: Handle) => boolean): Promise<void> {
+    const own = [...(this.sessions ?? [])].filter((session) => {
+      const opener = this.openers.get(session)
+      return opener !== undefined && isMeant(opener)
+    })
+    await Promise.all(own.map((session) => this.endOf(session)))
+  }
+
+  private endOf(session: Session): Promise<void> {
+    const end = this.ends.get(session) ?? this.endInTime(session)
+    this.ends.set(session, end)
+    return end
+  }
+
+  private async endInTime(session: Session): Promise<void> {
+    try {
+      await this.inTime(session.id, this.endOne(session))
+    } catch (error) {
+      this.lose(session, error as Error)
+    }
   }
 
   private async endOne(session: Session): Promise<void> {
@@ -77,6 +113,11 @@ export class SessionOpenings {
     }
   }
 
+  private lose(session: Session, error: Error): void {
+    const opener = this.openers.get(session)
+    if (opener && !this.lost.has(opener)) this.lost.set(opener, error)
+  }
+
   private async inTime(id: string, work: Promise<unknown>): Promise<void> {
     await inTime(work, this.flushMsMax, () => {
       throw refusal('unavailable', `${id}: what it holds was not written in ${this.flushMsMax} ms`)
@@ -84,7 +125,7 @@ export class SessionOpenings {
   }
 }
 
-function idToOpen({ operation, sessionId, childId }: AuthorizeQuestion): string | undefined {
-  if (operation === 'create' || operation === 'resume') return sessionId
-  return operation === 'fork' || operation === 'salvage' ? childId : undefined
+/** Whether it holds more that is not durable than what a session starts with, which no flush writes. */
+function isUnwritten({ log, durableSeq }: Session): boolean {
+  return [...log.range(durableSeq + 1)].some(({ type }) => type !== boundaryType && type !== recoveredType)
 }
