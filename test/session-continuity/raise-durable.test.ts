@@ -207,3 +207,67 @@ describe('a session that has no room left', () => {
     say(session, 'goes on')
   })
 })
+
+describe('a handle that is over', () => {
+  it.each(['secret', 'no such label'])('raises nothing: %s', async (label) => {
+    const { ctx } = await startHost(base)
+    const old = await open(ctx, 'begin')
+    const as = await old.reset({ reason: 'the next job' })
+    const session = await create(ctx, as)
+    expect((await refusalOf(() => old.raise(label))).reason).toBe('closed')
+    expect([old.sensitivity, as.sensitivity, ctx.continuity.labelOf(session)]).toEqual([
+      'public',
+      'public',
+      'public',
+    ])
+  })
+
+  /** A host where the next question for grants is answered when `go` is called. */
+  const gated = async () => {
+    let gate: Promise<void> | undefined
+    let go = (): void => undefined
+    const grants = async () => {
+      const held = gate
+      gate = undefined
+      await held
+      return { operations: allOperations }
+    }
+    const { ctx } = await startHost(base, { grants })
+    const hold = async (work: () => Promise<unknown>): Promise<{ over: Promise<unknown> }> => {
+      gate = new Promise((resolve) => (go = resolve))
+      const over = refusalOf(work)
+      await expect.poll(() => gate).toBeUndefined()
+      return { over }
+    }
+    return { ctx, hold, go: () => go() }
+  }
+
+  it('of an older generation raises no session of a newer one, whenever it hears of it', async () => {
+    const { ctx, hold, go } = await gated()
+    const old = await open(ctx, 'begin')
+    const { over } = await hold(() => old.raise('secret'))
+    const { ctx: other } = await startHost(base)
+    await (await open(other, 'resume')).reset({ reason: 'elsewhere' })
+    const as = await open(ctx, 'resume')
+    const session = await create(ctx, as)
+    go()
+    expect(await over).toMatchObject({ code: 'FENCED' })
+    expect([old.sensitivity, ctx.continuity.labelOf(session)]).toEqual(['secret', 'public'])
+    await as.update()
+    expect(as.sensitivity).toBe('public')
+  })
+
+  it('of an older generation is no floor of a session of a newer one', async () => {
+    const { ctx, hold, go } = await gated()
+    const first = await open(ctx, 'begin')
+    const second = await open(ctx, 'resume')
+    await second.raise('secret')
+    const { over } = await hold(() => second.raise('public'))
+    const as = await first.reset({ reason: 'the next job' })
+    const session = await create(ctx, as)
+    expect(ctx.continuity.labelOf(session)).toBe('public')
+    go()
+    expect(await over).toMatchObject({ code: 'FENCED' })
+    expect(ctx.continuity.labelOf(session)).toBe('public')
+  })
+})

@@ -23,3 +23,15 @@ export async function isBegun(binding: Binding, label: string): Promise<boolean>
   await binding.policy.owe(label)
   return (await boundFacts(binding)) !== undefined
 }
+
+/** The generation that a policy state was gone by in; `undefined` where it is gone by in none yet. */
+export function generationIn(bindings: readonly Binding[], key: string): number | undefined {
+  return bindings.find(({ policy, generation }) => policy.key === key && generation > 0)?.generation
+}
+
+/** Whether others are of a later generation of a policy state that is gone by here. */
+export function isBefore(bindings: readonly Binding[], others: readonly Binding[]): boolean {
+  return bindings.some(
+    ({ policy, generation }) => generation > 0 && (generationIn(others, policy.key) ?? 0) > generation,
+  )
+}

@@ -1,10 +1,10 @@
 import type { JsonObject } from '@tidemark/session-core'
-import { boundFacts, isBegun } from './binding.ts'
+import { boundFacts, generationIn, isBefore, type Binding } from './binding.ts'
 import type { Operation } from './grants.ts'
 import type { AuditInput, HandleParts, RefreshRequest, ResetRequest } from './handle-parts.ts'
 import { HandleLife } from './handle-life.ts'
-import type { Verdict } from './policy-state.ts'
 import type { Principal } from './principal.ts'
+import { raiseStates } from './raise.ts'
 import { reasonOf, refusal } from './refusal.ts'
 import { boundMeta } from './session-header.ts'
 import { TurnQueue } from './turn-queue.ts'
@@ -66,18 +66,21 @@ export class Handle {
    * witness and the label in the log of each living session are durable. A label that is not configured ends the
    * handle at the highest one, since nobody can compare it.
    * @throws SessionError, with a reason unless a session could not be written; then the label holds in memory, and the
-   * handle is over.
+   * handle is over. One that was over before changes nothing.
    */
   async raise(label: string): Promise<void> {
     const { labels } = this.parts
+    let hasBegun = false
     try {
       await this.turn('raise', async () => {
+        hasBegun = true
         labels.rankOf(label)
         await this.requireGrant('raise')
-        await this.raiseAll(label)
+        await raiseStates(this.bindings, { ...this.parts, label, onReached: (reached) => this.lift(reached) })
         await this.parts.sessions.keepLabel(this)
       })
     } catch (error) {
+      if (!hasBegun && !this.isOpen) throw error
       // A label that nobody can compare might be above all others.
       const worst = labels.has(label) ? label : labels.top
       this.lift(worst)
@@ -106,9 +109,9 @@ export class Handle {
 
   /** As `update`, without waiting for a turn: a write is asked about while a turn waits for it. */
   async look(): Promise<void> {
-    const { own, others, rules } = this.parts
+    const { rules } = this.parts
     this.life.requireLiving()
-    for (const binding of [own, ...others]) {
+    for (const binding of this.bindings) {
       const facts = await boundFacts(binding)
       if (!facts) continue
       const verdict = rules.judgeGeneration(facts, { generation: binding.generation })
@@ -153,8 +156,12 @@ export class Handle {
 
   /** The generation that it was opened in of a policy state; `undefined` where it goes by none of it yet. */
   generationOf(key: string): number | undefined {
-    const { own, others } = this.parts
-    return [own, ...others].find(({ policy, generation }) => policy.key === key && generation > 0)?.generation
+    return generationIn(this.bindings, key)
+  }
+
+  /** Whether another one is of a later generation of a policy state that this one goes by. */
+  isBefore(other: Handle): boolean {
+    return isBefore(this.bindings, other.bindings)
   }
 
   /** Ends the sessions that were opened as this handle: written, as far as they can be, and released. */
@@ -188,6 +195,10 @@ export class Handle {
     return this.life.end(detail)
   }
 
+  private get bindings(): readonly Binding[] {
+    return [this.parts.own, ...this.parts.others]
+  }
+
   private turn<T>(operation: string, work: () => Promise<T>): Promise<T> {
     return this.turns.run(async () => {
       this.life.requireOpen()
@@ -204,25 +215,6 @@ export class Handle {
   private async endFenced(): Promise<void> {
     const lost = await this.end({ fenced: true })
     if (lost !== undefined) this.parts.report(lost)
-  }
-
-  private async raiseAll(label: string): Promise<void> {
-    const { own, others, incarnation, rules } = this.parts
-    const reached = [own, ...others].map(({ policy, generation }) => ({
-      key: policy.key,
-      generation: Math.max(1, generation),
-      sensitivity: label,
-    }))
-    await incarnation.append('continuity/raise', { label, reached })
-    for (const binding of [own, ...others]) {
-      if (!(await isBegun(binding, label))) continue
-      const { policy, generation } = binding
-      const { sensitivity } = await policy.commit(
-        (facts): Verdict => rules.mergeRaise(facts, { generation, label }),
-        incarnation.patch,
-      )
-      this.lift(sensitivity)
-    }
   }
 
   private lift(label: string): void {

@@ -1,5 +1,5 @@
 import { SessionError, isSessionError, type Session, type Sessions } from '@tidemark/session-core'
-import type { SessionHeader, SessionSource, SessionView } from '@tidemark/session-core'
+import type { SessionSource, SessionView } from '@tidemark/session-core'
 import type { Labels } from './label.ts'
 import { labelRaisedSchema, labelRaisedType, raisedLabels, type LabelRaised } from './label-raised.ts'
 import { reasonOf, refusal } from './refusal.ts'
@@ -21,7 +21,7 @@ export interface SessionLabelsParts {
  *
  * 1. A session begins with the highest of what it inherits, the current label of what it was made of, and that of the
  *    open handles of its principal and scope.
- * 2. While it lives it follows those handles.
+ * 2. While it lives it follows those handles, but for one of a generation before its own.
  * 3. Where a source's label cannot be told, it is the highest there is.
  */
 export class SessionLabels {
@@ -69,7 +69,7 @@ export class SessionLabels {
   follow(handle: Handle): void {
     const { labels, rules, report } = this.parts
     for (const session of this.living) {
-      if (!rules.isHeaderOf(session.header, handle)) continue
+      if (!this.isUnder(session, handle)) continue
       const own = this.findLabel(session)
       const label = rules.labelToRaise({ own, others: [handle.sensitivity], labels })
       if (label === undefined) continue
@@ -100,17 +100,15 @@ export class SessionLabels {
 
   /** The living sessions that a handle's label stands in, and that outlive the process. */
   bearersOf(handle: Handle): readonly Session[] {
-    const { rules } = this.parts
     return [...this.living].filter(
-      (session) =>
-        session.kind === 'stored' && !this.ended.has(session) && rules.isHeaderOf(session.header, handle),
+      (session) => session.kind === 'stored' && !this.ended.has(session) && this.isUnder(session, handle),
     )
   }
 
   private beginningOf(heir: SessionView, source: SessionSource): LabelRaised | undefined {
     this.parts.openings.begun(heir)
     const { labels, rules } = this.parts
-    const others = [...this.ofSource(heir, source), ...this.ofHandles(heir.header)]
+    const others = [...this.ofSource(heir, source), ...this.ofHandles(heir)]
     const label = rules.labelToRaise({ own: this.findTold(heir), others, labels })
     return label === undefined ? undefined : { label }
   }
@@ -122,9 +120,15 @@ export class SessionLabels {
     return [label ?? this.parts.labels.top]
   }
 
-  private ofHandles(header: SessionHeader): readonly string[] {
-    const { handles, rules } = this.parts
-    return [...handles].filter((handle) => rules.isHeaderOf(header, handle)).map((each) => each.sensitivity)
+  private ofHandles(heir: SessionView): readonly string[] {
+    const { handles } = this.parts
+    return [...handles].filter((handle) => this.isUnder(heir, handle)).map((each) => each.sensitivity)
+  }
+
+  /** Of the handle's principal and scope, and not of a later generation: what is over there raises nothing here. */
+  private isUnder(session: SessionView, handle: Handle): boolean {
+    const { rules, openings } = this.parts
+    return rules.isHeaderOf(session.header, handle) && !openings.isAfter(session, handle)
   }
 
   /** `undefined` where it cannot be told, or compared. */

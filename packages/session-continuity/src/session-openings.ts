@@ -60,6 +60,12 @@ export class SessionOpenings {
     this.openers.set(session, handle)
   }
 
+  /** Whether a session was opened in a later generation than a handle. */
+  isAfter(session: SessionView, handle: Handle): boolean {
+    const opener = this.openers.get(session)
+    return opener !== undefined && handle.isBefore(opener)
+  }
+
   /** Ends what was opened as a handle: written, then released. What the first failed with, if one ever did. */
   async end(handle: Handle): Promise<Error | undefined> {
     await this.endThose((opener) => opener === handle)
