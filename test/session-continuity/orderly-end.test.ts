@@ -1,9 +1,12 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Handle } from '@tidemark/session-continuity'
 import type { Session } from '@tidemark/session-core'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { create, heardIn, open, say, startHost, type Hosted } from './hosted.ts'
 import { scratch } from './scratch.ts'
-import { allOperations, reasonFor, refusalOf } from './world.ts'
+import { FileStore, systemPort, type ContinuityPort } from './source.ts'
+import { allOperations, credential, reasonFor, refusalOf } from './world.ts'
 
 let base: string
 beforeEach(() => {
@@ -346,5 +349,98 @@ describe('a session that cannot be written', () => {
     waits.mockRestore()
     expect(waited.length).toBe(1)
     answer()
+  })
+})
+
+describe('while a generation ends', () => {
+  const moves: Readonly<Record<string, (at: Open) => Promise<Handle>>> = {
+    'by a reset of the same handle': ({ as }) => as.reset({ reason: 'the next job' }),
+    'by a reset of another handle': async ({ host }) =>
+      (await open(host.ctx, 'resume')).reset({ reason: 'the next job' }),
+    'by a recover': ({ host }) => {
+      const { ctx } = host
+      const authenticatedAt = Date.now() + 1_000
+      return ctx.continuity.recover('s', {
+        credential: credential('alice', { authenticatedAt }),
+        reason: 'lost',
+      })
+    },
+  }
+
+  it.each(Object.entries(moves))('what is taken is kept: %s', async (_, move) => {
+    const at = await opened()
+    const { ctx } = at.host
+    const taken = new Map<string, string[]>()
+    let isOver = false
+    const make = async (maker: number): Promise<void> => {
+      for (let round = 0; !isOver; round++) {
+        const [made] = await Promise.allSettled([create(ctx, at.as, `${maker}-${round}`)])
+        if (made.status === 'rejected') continue
+        const { value: session } = made
+        for (const text of ['one', 'two', 'three']) {
+          const [told] = await Promise.allSettled([(async () => say(session, text))()])
+          if (told.status === 'rejected') break
+          taken.set(session.id, [...(taken.get(session.id) ?? []), text])
+          await new Promise((resolve) => setTimeout(resolve, 2))
+        }
+      }
+    }
+    const makers = [0, 1, 2].map(make)
+    await expect.poll(() => taken.size).toBeGreaterThan(2)
+    const fresh = await move(at)
+    isOver = true
+    await Promise.all(makers)
+    expect(at.as.isOpen).toBe(false)
+    const found = new Map<string, string[]>()
+    for (const id of taken.keys()) {
+      const { log } = await ctx.sessionPersistence.inspect(id, { as: fresh })
+      const texts = [...log].flatMap(({ type, data }) =>
+        type === 'user/message' ? (data as { parts: { text: string }[] }).parts.map(({ text }) => text) : [],
+      )
+      found.set(id, texts)
+    }
+    expect(found).toEqual(taken)
+  })
+
+  it('a reset that a damaged chain refuses ends no session', async () => {
+    const { host, as, session } = await opened()
+    const second = await open(host.ctx, 'resume')
+    const other = await create(host.ctx, second, 'two')
+    const third = await open(host.ctx, 'resume')
+    await third.audit({ action: 'cut' })
+    await third.close()
+    const path = join(base, 'root', 'continuity', 'scopes', 's-s', 'audit', '000003.jsonl')
+    writeFileSync(path, readFileSync(path, 'utf8').split('\n').slice(0, 2).join('\n') + '\n')
+    expect(await reasonFor(() => as.reset({ reason: 'no' }))).toBe('damaged')
+    for (const each of [session, other]) {
+      say(each, 'goes on')
+      await each.flush()
+    }
+    await create(host.ctx, as, 'three')
+  })
+
+  it('a reset whose state cannot be written has ended the sessions, and leaves the handles open', async () => {
+    let isFull = false
+    const link: ContinuityPort['link'] = async (from, to) => {
+      if (isFull && to.includes('state-')) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })
+      await systemPort.link(from, to)
+    }
+    const folders = { root: join(base, 'root'), witness: join(base, 'witness') }
+    const store = new FileStore({ port: { ...systemPort, link }, ...folders, auditSizeBytesMax: 1_048_576 })
+    const host = await startHost(base, { root: undefined, witness: undefined })
+    host.ctx.provide('continuityStore', store)
+    await expect.poll(() => host.ctx.get('continuity')).toBeDefined()
+    const as = await open(host.ctx, 'begin')
+    const session = await create(host.ctx, as)
+    say(session, 'one')
+    isFull = true
+    expect(await reasonFor(() => as.reset({ reason: 'no' }))).toBe('unavailable')
+    isFull = false
+    expect(() => say(session, 'late')).toThrow(expect.objectContaining({ code: 'DISPOSED' }))
+    expect([as.isOpen, as.generation]).toEqual([true, 1])
+    say(await host.ctx.sessionPersistence.resume('one', { as }), 'two')
+    await as.close()
+    await host.ctx.fiber.dispose()
+    expect(await heardIn(base)).toEqual(['one', 'two'])
   })
 })

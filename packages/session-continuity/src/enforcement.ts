@@ -8,10 +8,15 @@ import type { Rules } from './rules.ts'
 import type { BoundHeader } from './session-header.ts'
 import type { SessionLabels } from './session-labels.ts'
 import type { SessionOpenings } from './session-openings.ts'
+import type { HandleBook } from './terms.ts'
+
+/** Operations that a living session comes of. */
+const openings: readonly string[] = ['create', 'resume', 'fork']
 
 export interface EnforcementParts {
   readonly continuity: Continuity
   readonly refusals: Refusals
+  readonly handles: HandleBook
   readonly openings: SessionOpenings
   readonly sessionLabels: SessionLabels
   readonly rules: Rules
@@ -41,8 +46,7 @@ export class Enforcement {
 
   private async findReason(question: AuthorizeQuestion): Promise<ContinuityReason | undefined> {
     const handle = this.parts.continuity.findHandle(question.as)
-    // One that is ending lets its sessions be written.
-    if (!handle || (!handle.isOpen && question.operation !== 'flush')) return 'closed'
+    if (!handle || !this.isLettingIn(question, handle)) return 'closed'
     try {
       await handle.requireGrant(`session/${question.operation}`)
       await handle.look()
@@ -55,6 +59,12 @@ export class Enforcement {
       if (reason === undefined || reason === 'unavailable') this.parts.report(error)
       return reason ?? 'unavailable' // who cannot tell has not said yes
     }
+  }
+
+  /** One that is ending lets its sessions be written, and while its generation ends, all that is stored be read. */
+  private isLettingIn({ operation }: AuthorizeQuestion, handle: Handle): boolean {
+    if (operation === 'flush') return true
+    return openings.includes(operation) ? this.parts.handles.mayOpenAs(handle) : handle.isOpen
   }
 
   private async isOwn(question: AuthorizeQuestion, handle: Handle): Promise<boolean> {

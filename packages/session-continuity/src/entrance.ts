@@ -1,6 +1,7 @@
 import type { JsonObject } from '@tidemark/session-core'
 import { Handle } from './handle.ts'
 import { boundFacts, isBegun, type Binding } from './binding.ts'
+import { GenerationEnd } from './generation-end.ts'
 import type { HandleParts, RefreshRequest, ResetRequest } from './handle-parts.ts'
 import { Incarnation } from './incarnation.ts'
 import type { Policy } from './policy.ts'
@@ -32,8 +33,8 @@ interface Entry {
   readonly action: `continuity/${string}`
   readonly detail: JsonObject
   readonly decide: (facts: Facts) => Verdict
-  /** Ends a generation: what its sessions hold is made durable before. */
-  readonly endsGeneration?: boolean
+  /** Of the generation before it: what its sessions hold is made durable first. */
+  readonly end?: GenerationEnd
 }
 
 /** Where every handle comes from, but for those of lost states. Who asks and what is granted comes first. */
@@ -64,21 +65,25 @@ export class Entrance {
   }
 
   async reset(before: Handle, parts: HandleParts, { reason }: ResetRequest): Promise<Handle> {
-    const { rules, grants, now } = this.terms
+    const { rules, grants, now, handles } = this.terms
     const { principal, scope, own } = parts
     const current = await grants.current(principal, scope)
     const terms = { generation: own.generation, now: now(), principal, operations: current }
     const access = this.accessOf(scope, parts.storeId)
-    const handle = await this.enter({
-      ...{ access, principal, current },
-      action: 'continuity/reset',
-      detail: { reason: clipped(reason), after: before.incarnation },
-      decide: (facts) => rules.judgeReset(facts, terms),
-      endsGeneration: true,
-    })
-    await this.endFor(before, handle)
-    await this.fenceOlder(access, handle)
-    return handle
+    const end = new GenerationEnd(handles, own.policy.key)
+    try {
+      const handle = await this.enter({
+        ...{ access, principal, current, end },
+        action: 'continuity/reset',
+        detail: { reason: clipped(reason), after: before.incarnation },
+        decide: (facts) => rules.judgeReset(facts, terms),
+      })
+      await this.endFor(before, handle)
+      await this.fenceOlder(access, handle)
+      return handle
+    } finally {
+      end.over()
+    }
   }
 
   async refresh(before: Handle, parts: HandleParts, { credential }: RefreshRequest): Promise<Handle> {
@@ -163,12 +168,6 @@ export class Entrance {
     return { others, labels }
   }
 
-  /** What the sessions of handles hold that go by a policy state, while there is leave to write it. */
-  async settle(key: string): Promise<void> {
-    const bound = [...this.terms.handles].filter((each) => each.generationOf(key) !== undefined)
-    await Promise.all(bound.map((each) => each.settle()))
-  }
-
   /** The handles of this process that a newer one shows to be over. */
   async fenceOlder(access: ScopeAccess, { principal, generation }: Handle): Promise<void> {
     const { key } = access.policyOf(principal.id)
@@ -221,7 +220,6 @@ export class Entrance {
     }
     const judged = decide(await own.facts())
     if (judged.kind === 'no') throw refused(judged.reason)
-    if (entry.endsGeneration) await this.settle(own.key)
     const { generation, sensitivity } = judged.state
     const incarnation = await Incarnation.begin({
       ...{ shelf: access.shelf, witness: access.witness, storeId: access.storeId, scope: access.scope },
@@ -229,6 +227,7 @@ export class Entrance {
       detail: { ...detail, principal: principal.id, reached: [{ key: own.key, generation, sensitivity }] },
     })
     try {
+      await entry.end?.begin()
       const state = await own.commit(decide, incarnation.patch)
       // Whoever of them begins later is not below what is done on their behalf now.
       for (const other of others) await isBegun(other, state.sensitivity)

@@ -62,9 +62,9 @@ export function provideContinuity(
   const report = (error: unknown): void => ctx.logger.warn(error)
   const terms = termsOf(settings, { store, isBorrowed, rules, report })
   const continuity = new Continuity(ctx, terms)
-  const { refusals, openings, sessionLabels } = terms
+  const { refusals, handles, openings, sessionLabels } = terms
   const headerOf = settings.sessionHeader ?? storedHeaders(ctx)
-  const asked = { refusals, openings, sessionLabels, rules, headerOf, report }
+  const asked = { refusals, handles, openings, sessionLabels, rules, headerOf, report }
   const enforcement = new Enforcement({ continuity, ...asked })
   ctx.inject(['sessions'], (inner) => {
     inner.effect(function* () {
@@ -95,7 +95,7 @@ export function termsOf(settings: Settings, parts: TermsParts): Terms {
   const { floor, answerMsMax, clockToleranceMs, now, authenticators } = settings
   const labels = new Labels(settings.labels, floor ?? settings.labels[0] ?? '')
   const handles = new HandleBook(settings.handlesMax)
-  const openings = new SessionOpenings(settings.flushMsMax)
+  const openings = new SessionOpenings(handles, settings.flushMsMax)
   return {
     store,
     closeStore: async () => (isBorrowed ? undefined : store.close()),

@@ -1,5 +1,6 @@
 import { isBegun } from './binding.ts'
 import { clipped, refused, type Asker, type Entrance } from './entrance.ts'
+import { GenerationEnd } from './generation-end.ts'
 import type { Handle } from './handle.ts'
 import { Incarnation } from './incarnation.ts'
 import type { PolicyState } from './policy-state.ts'
@@ -49,7 +50,6 @@ export class Recovery {
     const { state } = await this.judge(terms)
     await this.terms.store.establish(storeId)
     const own = access.policyOf(principal.id)
-    await this.entrance.settle(own.key)
     const { generation, sensitivity } = state
     const incarnation = await Incarnation.begin({
       ...{ shelf: access.shelf, witness: access.witness, storeId, scope, key: own.key },
@@ -63,7 +63,9 @@ export class Recovery {
       },
       isTolerant: true,
     })
+    const end = new GenerationEnd(this.terms.handles, own.key)
     try {
+      await end.begin()
       const committed = await this.commit(terms, incarnation)
       for (const other of others) await isBegun(other, committed.sensitivity)
       const handle = await this.entrance.admit(terms, { incarnation, own, others, state: committed })
@@ -72,6 +74,8 @@ export class Recovery {
     } catch (error) {
       await incarnation.abort(error)
       throw error
+    } finally {
+      end.over()
     }
   }
 

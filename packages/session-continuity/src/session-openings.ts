@@ -4,6 +4,7 @@ import type { Handle } from './handle.ts'
 import type { AuthorizeQuestion } from './host.ts'
 import { inTime } from './in-time.ts'
 import { refusal } from './refusal.ts'
+import type { HandleBook } from './terms.ts'
 
 /** Sessions that handles were let at, and that are not made yet. */
 const askedMax = 10_000
@@ -24,7 +25,10 @@ export class SessionOpenings {
   private readonly ends = new WeakMap<Session, Promise<void>>()
   private readonly lost = new WeakMap<Handle, Error>()
 
-  constructor(private readonly flushMsMax: number) {}
+  constructor(
+    private readonly handles: HandleBook,
+    private readonly flushMsMax: number,
+  ) {}
 
   join(sessions: Sessions): void {
     this.sessions = sessions
@@ -56,7 +60,8 @@ export class SessionOpenings {
     const handle = this.asked.get(incarnation)
     if (handle === undefined || kind !== 'stored') return
     this.asked.delete(incarnation)
-    if (!handle.isOpen) throw refusal('closed', `${session.id}: its handle closed while it was opened`)
+    if (!this.handles.mayOpenAs(handle))
+      throw refusal('closed', `${session.id}: its handle ended while it was opened`)
     this.openers.set(session, handle)
   }
 

@@ -33,6 +33,8 @@ export class HandleBook {
   private readonly open = new Set<Handle>()
   private isClosing = false
   private comingCount = 0
+  /** Policy states whose generation ends, by how many ways at a time. */
+  private readonly held = new Map<string, number>()
 
   constructor(private readonly countMax: number) {}
 
@@ -66,6 +68,22 @@ export class HandleBook {
   find(value: unknown): Handle | undefined {
     const handle = value as Handle
     return this.open.has(handle) ? handle : undefined
+  }
+
+  /** Until the returned function is called, no session is opened as a handle that goes by this policy state. */
+  hold(key: string): () => void {
+    this.held.set(key, (this.held.get(key) ?? 0) + 1)
+    return () => {
+      const left = (this.held.get(key) ?? 1) - 1
+      if (left > 0) this.held.set(key, left)
+      else this.held.delete(key)
+    }
+  }
+
+  /** Whether a session may be opened as a handle: what it holds could be written when the handle ends. */
+  mayOpenAs(handle: Handle): boolean {
+    const isHeld = [...this.held.keys()].some((key) => handle.generationOf(key) !== undefined)
+    return handle.isOpen && !isHeld
   }
 
   drop(handle: Handle): void {
