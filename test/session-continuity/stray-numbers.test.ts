@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -67,6 +67,54 @@ describe('a file with a number that nobody counted to', () => {
     put('888888888888888')
     expect(await reasonFor(() => resume(world.start()))).toBe('damaged')
   })
+})
+
+describe('a file whose name is no number as it is spelled here', () => {
+  const misspelled = ['0000099', '0000003', '000000', '0000000000099', '9'.repeat(16)]
+  const places: Readonly<Record<string, (world: World) => string>> = {
+    states: (world) => foldersOf(world).state,
+    audits: (world) => foldersOf(world).audit,
+    witness: (world) => foldersOf(world).witness,
+    store: (world) => join(world.root, 'continuity', 'store'),
+    "witness's store": (world) => join(world.witness, 'store'),
+  }
+
+  const cells = Object.keys(places).filter((place) => place !== 'audits')
+  it.each(cells.flatMap((place) => misspelled.map((name) => [place, name] as const)))(
+    'among the %s is told, is not followed, and ends nothing: %s',
+    async (place, name) => {
+      const world = await reached()
+      const path = join(places[place]!(world), name)
+      writeFileSync(path, 'x\n', { mode: 0o600 })
+      expect((await verify(world.start())).isSound).toBe(false)
+      const handle = await resume(world.start())
+      expect(handle.sensitivity).toBe('secret')
+      await handle.close()
+      for (let times = 0; times < 2; times++) {
+        const handle = await recover(world.start())
+        expect(handle.sensitivity).toBe('secret')
+        await handle.close()
+        const again = await resume(world.start())
+        expect(again.sensitivity).toBe('secret')
+        await again.close()
+      }
+      expect(readFileSync(path, 'utf8')).toBe('x\n')
+      expect((await verify(world.start())).isSound).toBe(false)
+    },
+  )
+
+  it.each(['states', 'witness', 'audits'])(
+    'and of more than six digits is one: among the %s',
+    async (place) => {
+      const world = await reached()
+      const path = join(places[place]!(world), place === 'audits' ? '1000000.jsonl' : '1000000')
+      writeFileSync(path, 'x\n', { mode: 0o600 })
+      // It can have been counted to: the newest, and damaged.
+      expect(await reasonFor(() => resume(world.start()))).toBe('damaged')
+      await (await recover(world.start())).close()
+      expect((await resume(world.start())).sensitivity).toBe('secret')
+    },
+  )
 })
 
 describe('the rule for numbers', () => {

@@ -101,7 +101,8 @@ export class Continuity {
       const identity = await store.identify()
       const storeId = identity.storeId ?? identity.witnessedId
       const access = storeId === undefined ? undefined : this.entrance.accessOf(scope, storeId)
-      return verificationOf({ access, store: rules.judgeStore(identity), principal })
+      const { hasStrays = false } = identity
+      return verificationOf({ access, store: rules.judgeStore(identity), hasStrays, principal })
     })
   }
 

@@ -6,6 +6,8 @@ export interface StoreIdentity {
   readonly witnessedId: string | undefined
   /** What says which store this is, is there and does not prove itself: the id that it bore is not known then. */
   readonly isDamaged?: boolean
+  /** Where it is said, values lie about with numbers that nobody counted to: they are not gone by. */
+  readonly hasStrays?: boolean
   /** Whether the store holds no scope at all. */
   readonly isEmpty: boolean
 }

@@ -37,11 +37,14 @@ export interface Verification {
 export interface VerifyTerms {
   readonly access: ScopeAccess | undefined
   readonly store: StoreVerdict
+  /** Beside what says which store it is. */
+  readonly hasStrays: boolean
   readonly principal: Principal
 }
 
-export async function verificationOf({ access, store, principal }: VerifyTerms): Promise<Verification> {
-  const storeState = store.kind === 'no' ? store.reason : store.kind
+export async function verificationOf({ access, principal, ...terms }: VerifyTerms): Promise<Verification> {
+  const { store } = terms
+  const storeState = store.kind === 'no' ? store.reason : terms.hasStrays ? 'damaged' : store.kind
   if (!access)
     return verdictOf({ store: storeState, state: 'unknown-scope', recorded: [], isWitnessed: false })
   let isWitnessed = true

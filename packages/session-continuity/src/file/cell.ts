@@ -45,7 +45,7 @@ interface Content {
  *    leaves at most a `tmp-` file that nobody reads.
  * 2. The highest number counts. Where it does not prove itself, the cell is damaged: an older value is never taken
  *    for the newest.
- * 3. A number that nobody counted to is not followed.
+ * 3. A number that nobody counted to is not followed, nor a name that is not spelled as we spell its number.
  * 4. No file is ever changed.
  */
 export class FileCell implements Cell {
@@ -54,15 +54,17 @@ export class FileCell implements Cell {
   async read({ known }: ReadTerms = {}): Promise<CellFound> {
     const { port, path } = this.place
     for (let looks = 0; looks < looksMax; looks++) {
-      const { numbers, strays } = follow(numbersIn(await namesIn(port, path)), known)
+      const names = await namesIn(port, path)
+      const { numbers, strays } = follow(numbersIn(names), known)
+      const hasStrays = strays.length > 0 || names.some(isMisspelled)
       const number = numbers.at(-1) ?? 0
-      if (number === 0) return { kind: strays.length > 0 ? 'damaged' : 'missing', number }
+      if (number === 0) return { kind: hasStrays ? 'damaged' : 'missing', number }
       await refuseOpenFolder(port, path)
       const content = await this.find(number)
       if (content === 'gone') continue
       return content === 'damaged'
         ? { kind: 'damaged', number }
-        : { kind: 'found', number, value: content.value, ...(strays.length > 0 && { hasStrays: true }) }
+        : { kind: 'found', number, value: content.value, ...(hasStrays && { hasStrays }) }
     }
     return { kind: 'damaged', number: 0 }
   }
@@ -110,7 +112,7 @@ export class FileCell implements Cell {
   private async prune(names: readonly string[], number: number): Promise<void> {
     const { port, path } = this.place
     for (const each of names) {
-      const own = /^\d+$/.test(each) ? Number(each) : undefined
+      const own = findNumber(each)
       const passing = /^tmp-(\d+)-/.exec(each)?.[1]
       const isSpent = own !== undefined && own <= number - keptMax
       // Its number is taken: who made it, if it lives, is about to find out.
@@ -138,8 +140,19 @@ export function spell(number: number): string {
   return String(number).padStart(6, '0')
 }
 
+/** The number that a name spells. */
+function findNumber(name: string): number | undefined {
+  const number = /^\d{6,15}$/.test(name) ? Number(name) : 0
+  return number > 0 && spell(number) === name ? number : undefined
+}
+
+/** A name that only looks like a number: no value is found under it. */
+function isMisspelled(name: string): boolean {
+  return /^\d+$/.test(name) && findNumber(name) === undefined
+}
+
 function numbersIn(names: readonly string[]): number[] {
-  return names.filter((name) => /^\d{6,15}$/.test(name)).map(Number)
+  return names.flatMap((name) => findNumber(name) ?? [])
 }
 
 /** Whether the name was free. */

@@ -40,11 +40,16 @@ export class FileStore implements ContinuityStore {
     return onMedium('reading which store this is', async () => {
       // The witness first: a store that is made meanwhile is never taken for a lost one.
       await this.refuseNested()
-      const witnessedId = await this.idIn(this.idCell(this.witnessRoot))
-      const storeId = await this.idIn(this.idCell(this.root))
+      const witnessed = await this.idCell(this.witnessRoot).read()
+      const own = await this.idCell(this.root).read()
       const scopes = await namesIn(port, join(this.root, 'scopes'))
-      const ids = { storeId: idOf(storeId), witnessedId: idOf(witnessedId), isEmpty: scopes.length === 0 }
-      return storeId === null || witnessedId === null ? { ...ids, isDamaged: true } : ids
+      const ids = [own, witnessed].map(storedIdIn)
+      const [storeId, witnessedId] = ids.map(idOf)
+      return {
+        ...{ storeId, witnessedId, isEmpty: scopes.length === 0 },
+        ...(ids.includes(null) && { isDamaged: true }),
+        ...([own, witnessed].some(hasStrays) && { hasStrays: true }),
+      }
     })
   }
 
@@ -142,6 +147,10 @@ type StoredId = string | null | undefined
 function storedIdIn(found: CellFound): StoredId {
   if (found.kind === 'missing') return undefined
   return idSchema.safeParse(found.kind === 'found' ? found.value : undefined).data?.id ?? null
+}
+
+function hasStrays(found: CellFound): boolean {
+  return found.kind === 'found' && found.hasStrays === true
 }
 
 function idOf(stored: StoredId): string | undefined {
