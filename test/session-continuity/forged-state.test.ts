@@ -74,7 +74,7 @@ describe('a state that the witness does not expect', () => {
     const judgeStanding: typeof policy.judgeResume = (facts, terms) => {
       const { found } = facts
       const coming = found.kind === 'found' ? marks.reachOf(found.state) : undefined
-      const mark = facts.mark && { ...facts.mark, ...(coming && { coming }) }
+      const mark = facts.mark && { ...facts.mark, ...(coming && { coming: [coming] }) }
       return policy.judgeResume({ ...facts, mark }, terms)
     }
     expect(await isNoticed(() => isRefused({ rules: { judgeResume: judgeStanding } }))).toBe(true)
@@ -121,6 +121,72 @@ describe('a state that the witness does not expect', () => {
     await (await begin(world.start())).close()
     forge(world, () => ({ sensitivity: 'confidential' }))
     expect((await resume(world.start())).sensitivity).toBe('confidential')
+  })
+})
+
+describe('a generation that was announced by one that died', () => {
+  /** A process that goes no further than to a certain link, and is dead from then on. */
+  const dyingAt = (world: World, isThere: (path: string) => boolean) => {
+    let fail: (error: Error) => void = () => undefined
+    let tell: () => void = () => undefined
+    const stuck = new Promise<void>((_, reject) => (fail = reject))
+    const isStuck = new Promise<void>((resolve) => (tell = resolve))
+    const link: ContinuityPort['link'] = async (from, to) => {
+      if (isThere(to)) {
+        tell()
+        await stuck
+      }
+      await systemPort.link(from, to)
+    }
+    const process = world.start({ port: { ...systemPort, link } })
+    const run = async (work: (process: TestProcess) => Promise<unknown>): Promise<void> => {
+      void work(process).catch(() => undefined)
+      await isStuck
+      process.die()
+    }
+    return { run, bury: () => fail(new Error('dead')) }
+  }
+
+  it('is taken, whatever was announced before it and after it', async () => {
+    const world = await reached()
+    const { state, witness } = foldersOf(world)
+    const dead: { readonly bury: () => void }[] = []
+    for (let times = 0; times < 2; times++) {
+      const each = dyingAt(world, (path) => path.startsWith(state))
+      await each.run(recover)
+      dead.push(each)
+    }
+    let hasState = false
+    const last = dyingAt(world, (path) => {
+      hasState ||= path.startsWith(state)
+      return hasState && path.startsWith(witness)
+    })
+    let announced: unknown
+    await last.run(async (process) => {
+      const handle = await resume(process)
+      hasState = false
+      announced = handle.generation
+      await handle.reset({ reason: 'the next job' })
+    })
+    expect(announced).toBe(1)
+    for (let times = 0; times < 3; times++) {
+      const each = dyingAt(world, (path) => path.startsWith(state))
+      await each.run((process) => recover(process, { authenticatedAt: 10_001 }))
+      dead.push(each)
+    }
+    const handle = await resume(world.start(), 'alice', { authenticatedAt: 10_002 })
+    expect(handle).toMatchObject({ generation: 2, sensitivity: 'public' })
+    for (const { bury } of [...dead, last]) bury()
+  })
+
+  it('is no leave for one that nobody announced', async () => {
+    const world = await reached()
+    const { state } = foldersOf(world)
+    const dead = dyingAt(world, (path) => path.startsWith(state))
+    await dead.run(recover)
+    forge(world, () => ({ generation: 3, sensitivity: 'secret' }))
+    expect(await reasonFor(() => resume(world.start()))).toBe('ahead-of-witness')
+    dead.bury()
   })
 })
 

@@ -75,7 +75,7 @@ describe('the rules', () => {
     fc.assert(
       fc.property(mark, mark, coming, (stored, witnessed, next) => {
         const found = { ...state, generation: stored.generation, sensitivity: stored.sensitivity }
-        const known = { ...witnessed, ...(next && { coming: next }) }
+        const known = { ...witnessed, ...(next && { coming: [next] }) }
         const verdict = policy.judgeStanding(factsOf(found, stored.revision, known))
         const isBehind =
           stored.revision < witnessed.revision ||

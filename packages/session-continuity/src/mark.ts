@@ -20,9 +20,15 @@ export interface Reach {
 /** How far the witness saw a state come. */
 export interface Mark extends Reach {
   readonly revision: number
-  /** The next generation, which somebody was about to write: nothing else starts one. */
-  readonly coming?: Reach | undefined
+  /**
+   * Generations that somebody was about to write, those that were announced last: nothing else starts one. Whoever
+   * announces one marks first what is written, so that an earlier one is left only for who is slow or died.
+   */
+  readonly coming?: readonly Reach[] | undefined
 }
+
+/** With more of them, and the longest labels, the witness of a full scope would not fit. */
+const comingMax = 2
 
 const reach = {
   generation: z.int().min(1).max(numberMax),
@@ -39,7 +45,9 @@ const reach = {
 export const markSchema = z.strictObject({
   ...reach,
   revision: z.int().min(1).max(numberMax),
-  coming: z.strictObject(reach).optional(),
+  coming: z
+    .union([z.array(z.strictObject(reach)).max(comingMax), z.strictObject(reach).transform((only) => [only])])
+    .optional(),
 })
 
 export function reachOf({
@@ -56,23 +64,23 @@ export function reachOf({
 /** Of two marks the later generation, and within one the higher of everything; what has come is not coming. */
 export function mergeMarks(old: Mark, value: Mark, labels: Labels): Mark {
   const { generation, sensitivity, credentials } = furthest(old, value, labels)
-  const coming = comingOf(old, value, labels)
+  const coming = comingOf(old, value, labels).filter((each) => each.generation > generation)
   return {
     revision: Math.max(old.revision, value.revision),
     generation,
     sensitivity,
     ...(credentials && { credentials }),
-    ...(coming && coming.generation > generation && { coming }),
+    ...(coming.length > 0 && { coming: coming.slice(-comingMax) }),
   }
 }
 
 export function isSameMark(a: Mark, b: Mark): boolean {
-  const spelled = ({ revision, coming, ...own }: Mark): string =>
+  const spelled = ({ revision, coming = [], ...own }: Mark): string =>
     JSON.stringify([
       revision,
-      ...[own, coming].map(
-        (each) => each && [each.generation, each.sensitivity, each.credentials && boundsIn(each.credentials)],
-      ),
+      ...[own, ...coming].map(({ generation, sensitivity, credentials }) => [
+        ...[generation, sensitivity, credentials && boundsIn(credentials)],
+      ]),
     ])
   return spelled(a) === spelled(b)
 }
@@ -96,10 +104,16 @@ function furthest(one: Reach, other: Reach, labels: Labels): Reach {
   return { generation: one.generation, sensitivity, credentials }
 }
 
+/** In the order that they were announced in. */
+function comingOf({ coming: before = [] }: Mark, { coming = [] }: Mark, labels: Labels): readonly Reach[] {
+  return coming.reduce((all, reach) => {
+    const rival = all.find(({ generation }) => generation === reach.generation)
+    return [...all.filter((each) => each !== rival), rival ? lowerOf(rival, reach, labels) : reach]
+  }, before)
+}
+
 /** Two who are about to start the same generation: whichever comes, is no less than the lower of both. */
-function comingOf({ coming: one }: Mark, { coming: other }: Mark, labels: Labels): Reach | undefined {
-  if (!one || !other) return one ?? other
-  if (one.generation !== other.generation) return one.generation > other.generation ? one : other
+function lowerOf(one: Reach, other: Reach, labels: Labels): Reach {
   const sensitivity = labels.isBelow(one.sensitivity, other.sensitivity) ? one.sensitivity : other.sensitivity
   const both = one.credentials && other.credentials
   const credentials = both && boundsOver(Math.min, one.credentials, other.credentials)

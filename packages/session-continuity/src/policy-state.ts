@@ -62,15 +62,15 @@ export function judgeStanding({ found, mark, labels }: Facts): Verdict {
   if (found.kind === 'missing') return no(mark ? 'lost-state' : 'unknown-scope')
   if (!mark) return no('no-witness')
   const { state, revision } = found
-  const { coming } = mark
-  const told = [state.sensitivity, mark.sensitivity, ...(coming ? [coming.sensitivity] : [])]
-  if (!told.every((label) => labels.has(label))) return no('unknown-label')
+  const { coming = [] } = mark
+  if (![state, mark, ...coming].every(({ sensitivity }) => labels.has(sensitivity)))
+    return no('unknown-label')
   if (revision < mark.revision || state.generation < mark.generation) return no('behind-witness')
   const reached = reachOf(state)
   if (state.generation === mark.generation)
     return isShortOf(reached, mark, labels) ? no('behind-witness') : yes(state)
-  const isExpected = coming?.generation === state.generation && !isShortOf(reached, coming, labels)
-  return isExpected ? yes(state) : no('ahead-of-witness')
+  const announced = coming.find(({ generation }) => generation === state.generation)
+  return announced && !isShortOf(reached, announced, labels) ? yes(state) : no('ahead-of-witness')
 }
 
 /** Whether a credential may go on with what earlier ones established. */

@@ -42,20 +42,8 @@ export class Policy {
 
   /** The witness is read first, so that a sound state is never behind it. */
   async facts(): Promise<FoundFacts> {
-    const { witness, key, cell, labels } = this.parts
     for (let looks = 1; ; looks++) {
-      const { marks, owed } = await witness.read()
-      const mark = marks[key]
-      const found = await cell.read({ known: mark?.revision })
-      const hasStrays = found.kind === 'found' && found.hasStrays === true
-      const facts = {
-        found: asState(found),
-        mark,
-        labels,
-        owed: owed?.[key],
-        number: found.number,
-        hasStrays,
-      }
+      const facts = await this.look()
       if (looks >= looksMax || !isUnderWay(judgeStanding(facts))) return facts
       await this.parts.shelf.pause()
     }
@@ -82,7 +70,7 @@ export class Policy {
         await this.witnessed(found.revision, state, patch)
         return state
       }
-      if (mark && state.generation > mark.generation) await this.announce(state)
+      if (mark && state.generation > mark.generation) await this.announce(state, facts)
       const revision = await cell.replace(state, { expected: facts.number })
       if (revision !== undefined) {
         await this.witnessed(revision, state, patch)
@@ -115,7 +103,7 @@ export class Policy {
   ): Promise<PolicyState | undefined> {
     const { cell, witness, key } = this.parts
     refuseUnreadable(state)
-    await this.announce(state, { isSalvaged: true })
+    await this.announceSalvaged(state)
     const revision = await cell.replace(state, { expected: number, above })
     if (revision === undefined) return undefined
     const mark = { key, value: { revision, ...reachOf(state) } }
@@ -134,16 +122,36 @@ export class Policy {
     return values.flatMap((value) => policyStateSchema.safeParse(value).data ?? [])
   }
 
+  private async look(): Promise<FoundFacts> {
+    const { witness, key, cell, labels } = this.parts
+    const { marks, owed } = await witness.read()
+    const mark = marks[key]
+    const found = await cell.read({ known: mark?.revision })
+    const hasStrays = found.kind === 'found' && found.hasStrays === true
+    return { found: asState(found), mark, labels, owed: owed?.[key], number: found.number, hasStrays }
+  }
+
   /**
-   * Tells the witness which generation is coming, so that it is not taken for a forged one. Of a damaged witness
-   * nothing is known yet: until the state is written, it stays one.
+   * Tells the witness which generation is coming, so that it is not taken for a forged one. A generation that was
+   * announced before, and written, is marked first: its announcement need not be kept then.
    */
-  private async announce(state: PolicyState, { isSalvaged = false } = {}): Promise<void> {
-    const { witness, key } = this.parts
+  private async announce(state: PolicyState, facts: Facts): Promise<void> {
+    const { witness, key, cell } = this.parts
+    const { found, mark } = facts
+    const isAnnounced = mark && found.kind === 'found' && found.state.generation > mark.generation
+    if (isAnnounced && judgeStanding(facts).kind === 'yes') {
+      await cell.settle()
+      await this.witnessed(found.revision, found.state, {})
+    }
+    await witness.patch({ coming: { key, value: reachOf(state) } })
+  }
+
+  /** Of a damaged witness nothing is known yet: until the state is written, it stays one. */
+  private async announceSalvaged(state: PolicyState): Promise<void> {
     try {
-      await witness.patch({ coming: { key, value: reachOf(state) } })
+      await this.announce(state, await this.look())
     } catch (error) {
-      if (!isSalvaged || reasonOf(error) !== 'damaged') throw error
+      if (reasonOf(error) !== 'damaged') throw error
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Labels } from './label.ts'
-import { boundsOver, type CredentialBounds, type Mark } from './mark.ts'
+import { boundsOver, type CredentialBounds, type Mark, type Reach } from './mark.ts'
 import { isWithinReach } from './numbering.ts'
 import { refuseCredential, type BeginTerms, type PolicyState, type Verdict } from './policy-state.ts'
 
@@ -21,11 +21,11 @@ export interface RecoverTerms extends BeginTerms {
 export function judgeRecover(evidence: Evidence, terms: RecoverTerms): Verdict {
   const { states, mark, reached, labels } = evidence
   const { principal, operations, latest = Infinity } = terms
-  const proven = [...states, ...reached, ...(mark ? [mark] : []), ...(mark?.coming ? [mark.coming] : [])]
+  const proven = [...states, ...reached, ...witnessedIn(mark)]
   if (proven.length === 0) return { kind: 'no', reason: 'unknown-scope' }
   if (proven.some(({ sensitivity }) => !labels.has(sensitivity)))
     return { kind: 'no', reason: 'unknown-label' }
-  const known = mark?.coming?.generation ?? mark?.generation ?? 0
+  const known = Math.max(0, ...witnessedIn(mark).map(({ generation }) => generation))
   const generations = proven.map(({ generation }) => generation)
   const counted = generations.filter((generation) => isWithinReach(generation, known))
   const bounds = withoutFuture(boundsIn(evidence, known), latest)
@@ -44,11 +44,17 @@ export function judgeRecover(evidence: Evidence, terms: RecoverTerms): Verdict {
   }
 }
 
+/** What a mark proves: how far a state came, or may have come. */
+function witnessedIn(mark: Mark | undefined): readonly Reach[] {
+  return mark ? [mark, ...(mark.coming ?? [])] : []
+}
+
 /** The highest that is proven of any state which the witness can have known, or of any at all where it knows none. */
 function boundsIn({ states, mark }: Evidence, known: number): CredentialBounds {
   const nothing = { assurance: 0, newestAuthenticatedAt: 0, credentialsAfter: -1 }
   const counted = states.filter(({ generation }) => !mark || generation <= known)
-  return boundsOver(Math.max, nothing, mark?.credentials, mark?.coming?.credentials, ...counted) ?? nothing
+  const witnessed = witnessedIn(mark).map(({ credentials }) => credentials)
+  return boundsOver(Math.max, nothing, ...witnessed, ...counted) ?? nothing
 }
 
 /** What lies ahead of the clock would refuse every credential until that time comes: the rest still holds. */

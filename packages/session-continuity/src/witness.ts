@@ -56,7 +56,7 @@ export interface WitnessPatch {
 export function mergeWitness(before: Witness, patch: WitnessPatch, labels: Labels): Witness {
   const { coming } = patch
   const known = coming && before.marks[coming.key]
-  const announced = known && { key: coming.key, value: { ...known, coming: coming.value } }
+  const announced = known && { key: coming.key, value: { ...known, coming: [coming.value] } }
   const expecting = announced ? withMark(before.marks, announced, labels) : before.marks
   const marks = patch.mark ? withMark(expecting, patch.mark, labels) : expecting
   const added = patch.head ? withHead(before.heads, patch.head) : before.heads
