@@ -209,17 +209,16 @@ describe('a session that has no room left', () => {
 })
 
 describe('a handle that is over', () => {
-  it.each(['secret', 'no such label'])('raises nothing: %s', async (label) => {
+  it.each(['secret', 'no such label'])('raises nothing but itself: %s', async (label) => {
     const { ctx } = await startHost(base)
     const old = await open(ctx, 'begin')
     const as = await old.reset({ reason: 'the next job' })
     const session = await create(ctx, as)
     expect((await refusalOf(() => old.raise(label))).reason).toBe('closed')
-    expect([old.sensitivity, as.sensitivity, ctx.continuity.labelOf(session)]).toEqual([
-      'public',
-      'public',
-      'public',
-    ])
+    const others = [as.sensitivity, ctx.continuity.labelOf(session)]
+    expect([old.sensitivity, ...others]).toEqual(['secret', 'public', 'public'])
+    await as.update()
+    expect(ctx.continuity.labelOf(await create(ctx, as, 'two'))).toBe('public')
   })
 
   /** A host where the next question for grants is answered when `go` is called. */

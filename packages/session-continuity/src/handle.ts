@@ -66,7 +66,7 @@ export class Handle {
    * witness and the label in the log of each living session are durable. A label that is not configured ends the
    * handle at the highest one, since nobody can compare it.
    * @throws SessionError, with a reason unless a session could not be written; then the label holds in memory, and the
-   * handle is over. One that was over before changes nothing.
+   * handle is over. One that was over before passes it on to nobody.
    */
   async raise(label: string): Promise<void> {
     const { labels } = this.parts
@@ -80,9 +80,12 @@ export class Handle {
         await this.parts.sessions.keepLabel(this)
       })
     } catch (error) {
-      if (!hasBegun && !this.isOpen) throw error
       // A label that nobody can compare might be above all others.
       const worst = labels.has(label) ? label : labels.top
+      if (!hasBegun && !this.isOpen) {
+        this.label = labels.highest(this.label, worst)
+        throw error
+      }
       this.lift(worst)
       await this.life.fail(error)
       throw error
