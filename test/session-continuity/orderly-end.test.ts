@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Handle } from '@tidemark/session-continuity'
-import type { Session } from '@tidemark/session-core'
+import { isEvent, type Session } from '@tidemark/session-core'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { create, heardIn, open, say, startHost, type Hosted } from './hosted.ts'
 import { scratch } from './scratch.ts'
@@ -394,8 +394,8 @@ describe('while a generation ends', () => {
     const found = new Map<string, string[]>()
     for (const id of taken.keys()) {
       const { log } = await ctx.sessionPersistence.inspect(id, { as: fresh })
-      const texts = [...log].flatMap(({ type, data }) =>
-        type === 'user/message' ? (data as { parts: { text: string }[] }).parts.map(({ text }) => text) : [],
+      const texts = [...log].flatMap((event) =>
+        isEvent(event, 'user/message') ? event.data.parts.map((part) => Object(part).text as string) : [],
       )
       found.set(id, texts)
     }

@@ -8,7 +8,7 @@ import {
 } from '@tidemark/session-core'
 import type {} from '@tidemark/session-core/cordis'
 import { z } from 'zod'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { startHost } from './host.ts'
 import { FakeRecorder } from './recorder.ts'
 import { codeOf } from './refusal.ts'
@@ -55,11 +55,10 @@ describe('what accompanies what is written', () => {
   it('is told to the writer as such', async () => {
     const sessions = await accompanied()
     const recorder = new FakeRecorder()
-    const admit = vi.spyOn(recorder, 'admit')
     const session = sessions.create({ recorder })
     session.append('turn/start', {})
     session.append('test/begun', { from: 'here' })
-    expect(admit.mock.calls.map(([, accompanies]) => accompanies)).toEqual([false, true])
+    expect(recorder.accompanying).toEqual(['test/begun'])
   })
 
   it('is refused as anything else in a session that is memory only and over', async () => {

@@ -3,6 +3,8 @@ import type { Recorder, SessionEvent } from '@tidemark/session-core'
 /** A writer whose disk is an array, and which keeps a diary of what was asked of it. */
 export class FakeRecorder implements Recorder {
   readonly admitted: SessionEvent[] = []
+  /** Types that were told to accompany the rest. */
+  readonly accompanying: string[] = []
   readonly diary: string[] = []
   durableSeq = -1
   digest: string | undefined
@@ -15,8 +17,9 @@ export class FakeRecorder implements Recorder {
 
   constructor(private readonly note: (what: string) => void = () => undefined) {}
 
-  admit(event: SessionEvent): void {
+  admit(event: SessionEvent, accompanies = false): void {
     if (this.refuseWith) throw this.refuseWith
+    if (accompanies) this.accompanying.push(event.type)
     this.admitted.push(event)
   }
 
