@@ -109,6 +109,27 @@ describe('a segment that is sealed', () => {
     expect((await acquire(open(disk))).epoch).toBe(62)
   })
 
+  it('holds up no other, where it is too large for who is about to close', async () => {
+    const disk = new SimulatedDisk()
+    const lease = await create(open(disk, 67_108_864))
+    await fill(lease, 18, 1_000_000)
+    await lease.release()
+    let namesMax = 0
+    for (const _ of upTo(40)) {
+      await live(disk, 1)
+      namesMax = Math.max(namesMax, namesOf(disk).length)
+    }
+    expect(namesMax).toBeLessThan(24)
+    expect((await open(again(disk.image())).verify('a')).kind).toBe('intact')
+    // The next writer with time packs it, too.
+    const patient = await acquire(open(disk))
+    await disk.advance(5_000)
+    await patient.release()
+    expect(segmentsOf(disk).length).toBeLessThan(10)
+    const { events } = await readBack(open(again(disk.image())), 'a')
+    expect(seqsOf(events)).toEqual(upTo(58))
+  })
+
   it('and lifecycles without events leave nothing', async () => {
     const disk = new SimulatedDisk()
     const lease = await create(open(disk, 1_000_000))

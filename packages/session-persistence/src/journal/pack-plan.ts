@@ -62,10 +62,12 @@ export function planPack(
   isHurried: boolean,
 ): PackPlan | undefined {
   const parts = partsOf(links, packs)
-  const from = parts.findIndex(({ kind }) => kind === 'segment')
-  const first = parts[from]
   const sizeBytesMax = isHurried ? hurriedSizeBytesMax : packedSizeBytesMax
-  if (first === undefined || (isHurried && first.sizeBytes > sizeBytesMax)) return undefined
+  // A large one waits for a writer that has time, and what follows it does not wait for that.
+  const from = parts.findIndex(
+    ({ kind, sizeBytes }) => kind === 'segment' && (!isHurried || sizeBytes <= sizeBytesMax),
+  )
+  if (from === -1) return undefined
   const taken: Part[] = []
   const total = { sizeBytes: 0, count: 0 }
   const take = (part: Part, add: 'push' | 'unshift'): void => {
