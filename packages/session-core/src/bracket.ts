@@ -1,4 +1,5 @@
 import { boundaryType } from './boundary.ts'
+import { withSpans, type SpannedState } from './bracket-span.ts'
 import type { Bracket, BracketKey, Projection } from './definition.ts'
 import type { SessionEvent } from './event.ts'
 
@@ -52,12 +53,17 @@ export const nothingOpen: BracketState = {
 export const bracketStatePrefix = 'bracket:'
 
 /** The state of a bracket as a projection; the same for live sessions, stored views and snapshots. */
-export function bracketProjection(bracket: Bracket): Projection<BracketState> {
+export function bracketProjection(bracket: Bracket): Projection<SpannedState> {
+  const { name, indivisible } = bracket
   return {
-    name: `${bracketStatePrefix}${bracket.name}`,
-    version: 1,
+    name: `${bracketStatePrefix}${name}`,
+    // A state of version 1 has no spans.
+    version: indivisible ? 2 : 1,
     init: () => nothingOpen,
-    apply: (state, event) => foldBracket(bracket, state, event),
+    apply: (before, event) => {
+      const after = foldBracket(bracket, before, event)
+      return indivisible ? withSpans(bracket, { before, after }, event) : after
+    },
   }
 }
 

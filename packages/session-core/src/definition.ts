@@ -105,6 +105,11 @@ export interface Bracket {
    * whose results the model must see; a plugin's bracket has none of it: begin again instead.
    */
   readonly late: boolean
+  /**
+   * What stands from its opening to its close is kept or replaced together: a compaction never cuts inside, nor takes
+   * anything from the opening of a live one on. Default: it may be cut, and holds nothing up.
+   */
+  readonly indivisible?: true
   /** The close to record when the plugin goes away while the bracket is live. */
   readonly settle?: (open: SessionEvent) => { readonly type: string; readonly data: unknown }
 }
@@ -121,6 +126,7 @@ export interface BracketInput<
   /** Asked of events of these types only. Default: one key for all, so that at most one is open. */
   readonly key?: (event: SessionEvent<NoInfer<Open | Close | Inside>>) => BracketKey
   readonly scope?: Bracket['scope']
+  readonly indivisible?: true
   readonly settle?: (open: SessionEvent<NoInfer<Open>>) => { readonly type: string; readonly data: unknown }
 }
 
@@ -134,7 +140,7 @@ export function defineBracket<
   Close extends SessionEventType,
   Inside extends SessionEventType = never,
 >(input: BracketInput<Open, Close, Inside>): Bracket {
-  const { name, open, close, inside = [], key = () => '', scope = 'turn', settle } = input
+  const { name, open, close, inside = [], key = () => '', scope = 'turn', indivisible, settle } = input
   const closes = typeof close === 'string' ? [close] : [...close]
   return Object.freeze({
     name,
@@ -145,6 +151,7 @@ export function defineBracket<
     key: key as Bracket['key'],
     scope,
     late: false,
+    ...(indivisible !== undefined && { indivisible }),
     ...(settle && { settle: settle as NonNullable<Bracket['settle']> }),
   })
 }

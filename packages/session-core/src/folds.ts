@@ -1,5 +1,6 @@
 import { beginsFork } from './boundary.ts'
-import { nothingOpen, openBrackets, type BracketState, type OpenBracket } from './bracket.ts'
+import { nothingOpen, openBrackets, type OpenBracket } from './bracket.ts'
+import type { BracketSpan, SpannedState } from './bracket-span.ts'
 import { turn } from './core.ts'
 import type { Bracket, Projection, ProjectionContext } from './definition.ts'
 import { SessionError, assert } from './errors.ts'
@@ -72,7 +73,7 @@ export class Folds {
     return loading.finally(() => this.loading.delete(projection))
   }
 
-  bracketState(bracket: Bracket): BracketState {
+  bracketState(bracket: Bracket): SpannedState {
     return this.read(this.vocabulary.projectionOf(bracket))
   }
 
@@ -82,6 +83,10 @@ export class Folds {
 
   open(bracket: Bracket): readonly OpenBracket[] {
     return openBrackets(bracket, this.bracketState(bracket))
+  }
+
+  spans(bracket: Bracket): readonly BracketSpan[] {
+    return this.bracketState(bracket).spans ?? []
   }
 
   /** The states that hold for the log up to `through`, for a fork cut there. */

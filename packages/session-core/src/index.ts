@@ -13,6 +13,7 @@ export type { Bracket, BracketInput, BracketKey, Definitions } from './definitio
 export type { Amendment, EventDefinition, EventSchema } from './definition.ts'
 export type { Projection, ProjectionContext, RenderedMessage, Replacement } from './definition.ts'
 export { orphanedMax, type OpenBracket } from './bracket.ts'
+export type { BracketSpan } from './bracket-span.ts'
 export type { SessionLog } from './log.ts'
 export type { TypeUse } from './uses.ts'
 export { SessionSeed } from './seed.ts'

@@ -105,8 +105,8 @@ function shownBy(definition: EventDefinition | undefined): readonly string[] {
   return shown.length > 0 && definition?.upcast ? [...shown, 'upcast'] : shown
 }
 
-function shapeOf({ name, open, close, inside, scope, late }: Bracket): string {
-  return JSON.stringify([name, open, close, inside, scope, late])
+function shapeOf({ name, open, close, inside, scope, late, indivisible }: Bracket): string {
+  return JSON.stringify([name, open, close, inside, scope, late, ...(indivisible ? ['indivisible'] : [])])
 }
 
 function replacingOf(type: string, vocabulary: Vocabulary): readonly Bracket[] {

@@ -1,4 +1,5 @@
 import type { OpenBracket } from './bracket.ts'
+import type { BracketSpan } from './bracket-span.ts'
 import type { Bracket, Projection } from './definition.ts'
 import { isSessionError } from './errors.ts'
 import type { SessionEvent, SessionHeader } from './event.ts'
@@ -100,6 +101,11 @@ export class SessionView {
   /** What is open of a bracket, orphaned ones first, and whether it is live. Costs what is open, not what was. */
   open(bracket: Bracket): readonly OpenBracket[] {
     return this.folds.open(bracket)
+  }
+
+  /** Where an indivisible bracket stood, each from its opening to its close, oldest first; none of any other. */
+  spans(bracket: Bracket): readonly BracketSpan[] {
+    return this.folds.spans(bracket)
   }
 
   /** What the model sees. */

@@ -1,4 +1,5 @@
-import { bracketProjection, bracketStatePrefix, type BracketState } from './bracket.ts'
+import { bracketProjection, bracketStatePrefix } from './bracket.ts'
+import { refuseMisdeclared, type SpannedState } from './bracket-span.ts'
 import { beginningsOf, type Beginning, type SessionSource } from './beginning.ts'
 import { coreDefinitions } from './core.ts'
 import type { Bracket, Definitions, EventDefinition, Projection } from './definition.ts'
@@ -40,7 +41,7 @@ export class Vocabulary {
   private additions = 0
   /** Of each type, the addition that last said something of it. */
   private readonly explainedAt = new Map<string, number>()
-  private readonly states = new WeakMap<Bracket, Projection<BracketState>>()
+  private readonly states = new WeakMap<Bracket, Projection<SpannedState>>()
 
   constructor() {
     this.add({ ...coreDefinitions, projections: coreProjections })
@@ -93,7 +94,7 @@ export class Vocabulary {
     })
   }
 
-  projectionOf(bracket: Bracket): Projection<BracketState> {
+  projectionOf(bracket: Bracket): Projection<SpannedState> {
     const known = this.states.get(bracket) ?? bracketProjection(bracket)
     this.states.set(bracket, known)
     return known
@@ -181,6 +182,7 @@ export class Vocabulary {
   }
 
   private refuseUndefined(bracket: Bracket, events: Readonly<Record<string, EventDefinition>>): void {
+    refuseMisdeclared(bracket)
     for (const type of typesOf(bracket)) {
       if (Object.hasOwn(events, type) || this.events.has(type)) continue
       throw new SessionError('UNKNOWN_TYPE', `bracket ${bracket.name} uses ${type}, which nobody defines`, {
