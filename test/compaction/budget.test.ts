@@ -2,18 +2,7 @@ import { Config, messagesTokens, type CompactionPlan, type Tokenizer } from '@ti
 import type { Session, SessionView } from '@tidemark/session-core'
 import type { Context } from 'cordis'
 import { describe, expect, it } from 'vitest'
-import {
-  answer,
-  call,
-  cold,
-  crash,
-  seen,
-  sessionOf,
-  startHost,
-  statuses,
-  stored,
-  systemTexts,
-} from './host.ts'
+import { answer, call, cold, seen, sessionOf, startHost, statuses, stored, systemTexts } from './host.ts'
 import { doing, held, saying } from './summarizers.ts'
 
 const tokenizer: Tokenizer = { name: 'characters', count: (text) => text.length }
@@ -249,22 +238,38 @@ describe('the whole result', () => {
     }
   })
 
-  it('that a live call holds open is nothing to begin, until the call has ended', async () => {
+  it('is kept around a live call: what comes after it is replaced, and what comes before', async () => {
     const ctx = await startCounting(1_000)
     const session = ctx.sessions.create()
     session.append('turn/start', {})
     const open = call(session, 'open')
     for (let message = 0; message < 10; message++) reply(session, 100)
-    const reason = 'held-open'
-    expect(ctx.compaction.plan(session)).toEqual({ kind: 'nothing', reason })
-    expect(ctx.compaction.plan(session, { retainMessages: 2 })).toEqual({ kind: 'nothing', reason })
-    expect(await ctx.compaction.maybeCompact(session)).toEqual({ outcome: 'nothing', reason })
-    expect(ctx.compaction.plan(crash(ctx, session)).kind).toBe('replace')
+    const { range, tokens: planned } = replaced(ctx.compaction.plan(session))
+    expect([range.from, planned!.retained > 100, planned!.afterMax <= 1_000]).toEqual([2, true, true])
+    expect(replaced(ctx.compaction.plan(session, { retainMessages: 2 })).range).toEqual({
+      from: 2,
+      through: 9,
+    })
+    for (let round = 0; round < 3; round++) {
+      expect(await ctx.compaction.maybeCompact(session)).toMatchObject({ outcome: 'applied' })
+      expect(tokens(session)).toBeLessThanOrEqual(800)
+      for (let message = 0; message < 10; message++) reply(session, 100)
+    }
     answer(session, open)
-    const whole = { kind: 'nothing', reason: 'too-large-to-retain' }
-    expect(ctx.compaction.plan(session)).toEqual(whole)
     reply(session, 100)
-    expect(ctx.compaction.plan(session)).toMatchObject({ tokens: { retained: 100 } })
+    const last = session.log.length - 1
+    expect(replaced(ctx.compaction.plan(session)).range).toEqual({ from: 0, through: last - 1 })
+  })
+
+  it('that a message which streams holds open is nothing to begin, until it has ended', async () => {
+    const ctx = await startCounting(1_000)
+    const session = ctx.sessions.create()
+    session.append('turn/start', {})
+    session.append('assistant/message', { parts: [{ type: 'text', text: 'x'.repeat(1_200) }] })
+    const held = { kind: 'nothing', reason: 'held-open' }
+    expect(ctx.compaction.plan(session, { retainMessages: 0 })).toEqual(held)
+    session.append('step/start', {})
+    expect(ctx.compaction.plan(session, { retainMessages: 0 }).kind).toBe('replace')
   })
 
   it('is made by the default summarizer at the smallest budget as well', async () => {

@@ -3,6 +3,7 @@ import type { Context } from 'cordis'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { complaints } from '../session-core/pairing.ts'
+import { cutBy, deals } from './deals.ts'
 import { answer, call, codeOf, cold, crash, seen, startHost, statuses, systemTexts } from './host.ts'
 import { held } from './summarizers.ts'
 
@@ -29,6 +30,10 @@ const kinds = [
   'crash',
   'cut',
   'fork',
+  'deal',
+  'deal',
+  'close',
+  'close',
 ] as const
 
 interface Op {
@@ -117,6 +122,12 @@ class Story {
       case 'fork':
         this.session = ctx.sessions.fork(session)
         break
+      case 'deal':
+        session.append('deal/start', { id: `${pick % 3}` })
+        break
+      case 'close':
+        session.append('deal/end', { id: `${pick % 3}` })
+        break
     }
   }
 
@@ -145,8 +156,9 @@ function personsLines(session: Session): string[] {
 }
 
 describe('any history with compactions, crashes and forks', () => {
-  it('G35: keeps every fact in force verbatim, every call paired, and reads the same live and cold', async () => {
+  it('G35: keeps every fact in force verbatim, every call paired, what is indivisible whole, and reads the same live and cold', async () => {
     const ctx = await startHost()
+    ctx.sessions.define(deals)
     await fc.assert(
       fc.asyncProperty(ops, async (told) => {
         const story = new Story(ctx, ctx.sessions.create())
@@ -158,6 +170,7 @@ describe('any history with compactions, crashes and forks', () => {
           for (const { text } of ctx.compaction.facts(session)) expect(shown).toContain(text)
           expect(statuses(session).filter((status) => status === 'live').length).toBeLessThanOrEqual(1)
           expect(cold(ctx, session)).toBe(seen(session))
+          expect(cutBy(session.log)).toEqual([])
         }
         for (const session of ctx.sessions) await ctx.sessions.dispose(session)
       }),
@@ -167,6 +180,7 @@ describe('any history with compactions, crashes and forks', () => {
 
   it('a compaction takes nothing from the transcript but what stands in its range', async () => {
     const ctx = await startHost()
+    ctx.sessions.define(deals)
     await fc.assert(
       fc.asyncProperty(ops, fc.nat(4), async (told, retainMessages) => {
         const story = new Story(ctx, ctx.sessions.create())

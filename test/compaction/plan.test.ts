@@ -1,26 +1,10 @@
-import { defineBracket, type Definitions } from '@tidemark/session-core'
-import { z } from 'zod'
 import { describe, expect, it } from 'vitest'
 import { complaints } from '../session-core/pairing.ts'
-import { answer, call, codeOf, cold, crash, load, say, seen, sessionOf, startHost, types } from './host.ts'
+import { answer, call, codeOf, cold, crash, load, seen, sessionOf, startHost, types } from './host.ts'
 import { held, saying } from './summarizers.ts'
 
 const said = (text: string) => ({ parts: [{ type: 'text' as const, text, author: 'human' as const }] })
 const answered = (text: string) => ({ parts: [{ type: 'text' as const, text }] })
-
-declare module '@tidemark/session-core' {
-  interface SessionEventMap {
-    'task/start': Readonly<Record<string, never>>
-    'task/end': Readonly<Record<string, never>>
-  }
-}
-
-const task = defineBracket({ name: 'task', open: 'task/start', close: 'task/end', scope: 'session' })
-const tasks: Definitions = {
-  owner: 'tasks',
-  events: { 'task/start': { schema: z.strictObject({}) }, 'task/end': { schema: z.strictObject({}) } },
-  brackets: [task],
-}
 
 describe('the default range', () => {
   it('goes from the first seq to the last one before the retained messages', async () => {
@@ -83,19 +67,36 @@ describe('the default range', () => {
     expect(complaints(session.messages())).toEqual([])
   })
 
-  it('stops before a live bracket of another plugin, and not for an ended one', async () => {
+  it('may lie after a live call, where more is gained: the result joins its call all the same', async () => {
     const ctx = await startHost({ retainMessages: 0 })
-    await ctx.plugin({
-      name: 'tasks',
-      inject: ['sessions'],
-      apply: (inner: typeof ctx) => void inner.effect(() => inner.sessions.define(tasks)),
-    })
-    const session = sessionOf(ctx, 6)
-    const start = session.append('task/start', {})
-    say(session, 'inside')
-    expect(ctx.compaction.plan(session)).toMatchObject({ range: { through: start.seq - 1 } })
-    session.append('task/end', {})
-    expect(ctx.compaction.plan(session)).toMatchObject({ range: { through: session.log.length - 1 } })
+    const session = sessionOf(ctx, 1)
+    session.append('step/start', {})
+    session.append('assistant/message', answered('let me look'))
+    const open = call(session, 'open')
+    for (let turn = 0; turn < 6; turn++) session.append('user/message', said(`hurry ${'now '.repeat(50)}`))
+    const range = { from: open.seq + 1, through: session.log.length - 1 }
+    expect(ctx.compaction.plan(session)).toMatchObject({ kind: 'replace', range })
+    expect(await ctx.compaction.compact(session)).toMatchObject({ outcome: 'applied', range })
+    expect(
+      session
+        .messages()
+        .slice(2)
+        .map(({ role }) => role),
+    ).toEqual(['assistant', 'tool', 'user'])
+    expect(complaints(session.messages())).toEqual([])
+    expect(seen(session)).toBe(cold(ctx, session))
+    const child = ctx.sessions.fork(session)
+    answer(session, open, 'the answer')
+    expect(session.messages()[3]).toMatchObject({ role: 'tool', parts: [{ outcome: 'ok' }] })
+    expect(session.messages()[4]?.role).toBe('user')
+    expect(seen(session)).toBe(cold(ctx, session))
+    expect(child.messages()[3]).toMatchObject({ role: 'tool', parts: [{ outcome: 'in-parent' }] })
+    for (const each of [session, child]) {
+      expect(complaints(each.messages())).toEqual([])
+      const whole = { outcome: 'applied', range: { from: 0, through: each.log.length - 1 } }
+      expect(await ctx.compaction.compact(each, { summarizer: saying('short') })).toMatchObject(whole)
+      expect(each.messages().length).toBe(1)
+    }
   })
 
   it('F08: compaction appends nothing for calls that it replaces, and leaves a live one alone', async () => {
@@ -162,24 +163,6 @@ describe('a range of the caller', () => {
     expect(session.messages().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
     expect(seen(session)).toContain('the answer')
     expect(complaints(session.messages())).toEqual([])
-    expect(seen(session)).toBe(cold(ctx, session))
-  })
-
-  it('may lie after the opening of a live bracket of another plugin, and never holds it', async () => {
-    const ctx = await startHost()
-    ctx.sessions.define(tasks)
-    const session = sessionOf(ctx, 4)
-    const start = session.append('task/start', {})
-    for (let turn = 0; turn < 4; turn++) say(session, 'inside')
-    const through = session.log.length - 1
-    const holding = { from: 0, through }
-    await expect(ctx.compaction.compact(session, { range: holding })).rejects.toMatchObject({
-      code: 'INVALID_SEQ',
-      details: { seq: start.seq - 1 },
-    })
-    const range = { from: start.seq + 1, through }
-    expect(await ctx.compaction.compact(session, { range })).toMatchObject({ outcome: 'applied', range })
-    session.append('task/end', {})
     expect(seen(session)).toBe(cold(ctx, session))
   })
 

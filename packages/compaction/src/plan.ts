@@ -1,6 +1,6 @@
 import { SessionError, type TranscriptMessage } from '@tidemark/session-core'
 import { roomFor, summaryTokensMin, type Budget } from './budget.ts'
-import { checkedRange, cutsOf, messagesIn, safeBelow, type Cut } from './cut.ts'
+import { checkedRange, cutsOf, messagesIn, safeBelow, startsOf, type Cut } from './cut.ts'
 import type { SeqRange } from './event.ts'
 import { gainIn } from './gain.ts'
 import type { Ground } from './ground.ts'
@@ -10,6 +10,9 @@ import { messageTokens, messagesTokens } from './token-count.ts'
 
 /** Where no summary of so many UTF-8 bytes would make the transcript smaller, it is not worth one. */
 const gainSizeBytesMin = 64
+
+/** How many stretches between things that are live are looked at, the longest ones. */
+const stretchesMax = 4
 
 /** What a compaction would do. */
 export type CompactionPlan =
@@ -51,8 +54,8 @@ export interface PlanWishes {
 }
 
 /**
- * Chooses or checks a range, so that no call is split from its result and nothing live is cut off. Pure; costs what
- * stands in the transcript.
+ * Chooses or checks a range, so that no call is split from its result, and nothing indivisible or live is cut. Pure;
+ * costs what stands in the transcript.
  *
  * @throws SessionError `INVALID_SEQ` for a range that cuts; `details.seq` is the nearest place that does not, if any.
  * `PINS_TOO_LARGE` when the facts alone do not fit the budget.
@@ -61,25 +64,49 @@ export function decidePlan(ground: Ground, wishes: PlanWishes): CompactionPlan {
   const { range, budget } = wishes
   if (range !== undefined) return planFor(ground, checkedRange(ground, range), budget)
   const plan = planOfOwn(ground, wishes)
-  if (plan.kind === 'replace' || ground.liveSeqs.length === 0) return plan
-  const isHeld = planOfOwn({ ...ground, liveSeqs: [] }, wishes).kind === 'replace'
-  return isHeld ? nothing('held-open') : plan
+  if (plan.kind === 'replace') return plan
+  const unheld = { ...ground, liveSeqs: [], held: ground.held.filter(({ through }) => through < Infinity) }
+  const isSame = ground.liveSeqs.length === 0 && unheld.held.length === ground.held.length
+  return !isSame && planFrom(unheld, 0, wishes).kind === 'replace' ? nothing('held-open') : plan
 }
 
-function planOfOwn(ground: Ground, { retainMessages, budget }: PlanWishes): CompactionPlan {
-  if (retainMessages !== undefined) return planFor(ground, rangeByCount(ground, retainMessages), budget)
-  return budget ? planByTokens(ground, budget) : nothing('too-short')
+/**
+ * From the beginning; where a call is live, of the stretches before, between and after such the one in which most is
+ * gained. What is live stays where it is, and its end joins it there.
+ */
+function planOfOwn(ground: Ground, wishes: PlanWishes): CompactionPlan {
+  const plans = longest(ground, startsOf(ground)).map((from) => planFrom(ground, from, wishes))
+  const replacing = plans.filter((plan) => plan.kind === 'replace')
+  const [best] = replacing.toSorted((one, other) => gainOf(other) - gainOf(one))
+  return best ?? plans[0] ?? nothing('too-short')
 }
 
-function rangeByCount(ground: Ground, retainMessages: number): SeqRange {
+function gainOf({ gainSizeBytesMax, tokens }: Extract<CompactionPlan, { kind: 'replace' }>): number {
+  return tokens?.gainMax ?? gainSizeBytesMax
+}
+
+/** The starts of the longest stretches, the first one always. */
+function longest({ length }: Ground, starts: readonly number[]): readonly number[] {
+  const [first = 0, ...rest] = starts
+  const lengthOf = (from: number): number => (starts.find((start) => from < start) ?? length) - from
+  return [first, ...rest.sort((one, other) => lengthOf(other) - lengthOf(one)).slice(0, stretchesMax - 1)]
+}
+
+function planFrom(ground: Ground, from: number, wishes: PlanWishes): CompactionPlan {
+  const { retainMessages, budget } = wishes
+  if (retainMessages !== undefined) return planFor(ground, rangeByCount(ground, from, retainMessages), budget)
+  return budget ? planByTokens(ground, from, budget) : nothing('too-short')
+}
+
+function rangeByCount(ground: Ground, from: number, retainMessages: number): SeqRange {
   if (!Number.isInteger(retainMessages) || retainMessages < 0) {
     throw new SessionError('INVALID_SEQ', 'messages to retain are counted from 0')
   }
   const { messages, length } = ground
   const retained = messages.length - retainMessages
-  if (retained <= 0) return { from: 0, through: -1 }
+  if (retained <= 0) return { from, through: from - 1 }
   const through = (messages[retained]?.seq ?? length) - 1
-  return { from: 0, through: safeBelow(ground, { from: 0, through }) }
+  return { from, through: safeBelow(ground, { from, through }) }
 }
 
 /**
@@ -87,16 +114,16 @@ function rangeByCount(ground: Ground, retainMessages: number): SeqRange {
  * room for a good summary in a transcript which calls for no compaction. Where it does not, or is worth nothing while
  * one is called for, that message goes too. The last piece always stays.
  */
-function planByTokens(ground: Ground, budget: Budget): CompactionPlan {
+function planByTokens(ground: Ground, from: number, budget: Budget): CompactionPlan {
   const { tokenizer, retainTokens, triggerTokens } = budget
-  const { retainedMax, retainedWished } = roomFor(ground, 0, budget)
-  const cuts = cutsOf(ground, (message) => messageTokens(message, tokenizer))
+  const { retainedMax, retainedWished } = roomFor(ground, from, budget)
+  const cuts = cutsOf(ground, { from, tokensOf: (message) => messageTokens(message, tokenizer) })
   const now = cuts[0]?.retained ?? 0
-  const usable = cuts.filter(({ retained }) => retained > 0 || retainTokens === 0)
-  const fitting = usable.find(({ retained }) => retained <= Math.min(retainTokens, retainedWished))
+  const usable = cuts.filter(({ after }) => after > 0 || retainTokens === 0)
+  const fitting = usable.find(({ retained, after }) => after <= retainTokens && retained <= retainedWished)
   const smallest = fitting ?? usable.findLast(({ retained }) => retained <= retainedMax)
   if (smallest === undefined) return nothing(now > retainedMax ? 'too-large-to-retain' : 'too-short')
-  const planAt = ({ through }: Cut): CompactionPlan => planFor(ground, { from: 0, through }, budget)
+  const planAt = ({ through }: Cut): CompactionPlan => planFor(ground, { from, through }, budget)
   const personSeq = ground.messages.findLast(isPersons)?.seq ?? Infinity
   if (smallest.through < personSeq) return planAt(smallest)
   const before = usable.findLast(({ through }) => through < personSeq)
