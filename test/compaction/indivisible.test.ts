@@ -1,4 +1,5 @@
-import type { Session } from '@tidemark/session-core'
+import { isSessionError, type Session, type SessionError, type SessionEvent } from '@tidemark/session-core'
+import fc from 'fast-check'
 import { compactions, messagesTokens, type Tokenizer } from '@tidemark/compaction'
 import type { Context } from 'cordis'
 import { describe, expect, it } from 'vitest'
@@ -246,3 +247,92 @@ describe('automatic mode', () => {
     expect(messagesTokens(session.messages(), tokenizer)).toBeLessThanOrEqual(4_000)
   })
 })
+
+describe('any history of them', () => {
+  const kinds = fc.constantFrom('open', 'open', 'close', 'close', 'close', 'say', 'abandon', 'crash')
+  const ops = fc.array(fc.tuple(kinds, fc.nat(1)), { minLength: 4, maxLength: 40, size: 'max' })
+  const tell = (ctx: Context, told: readonly (readonly [string, number])[]): Session => {
+    let session = ctx.sessions.create()
+    for (const [kind, pick] of told) {
+      const id = `${pick}`
+      const live = session.open(deal).find((each) => each.key === id && each.status === 'live')
+      if (kind === 'say') say(session, 'said')
+      if (kind === 'open' && !live) open(session, id)
+      if (kind === 'close' && live) close(session, id)
+      if (kind === 'abandon' && live) session.abandon(deal, live.seq)
+      if (kind === 'crash') session = crash(ctx, session)
+    }
+    return session
+  }
+
+  it('G33: a range of a caller is refused where a scan finds that it cuts one, and else nowhere', async () => {
+    const ctx = await start()
+    const met = { cut: 0, whole: 0 }
+    fc.assert(
+      fc.property(ops, (told) => {
+        const session = tell(ctx, told)
+        const { length } = session.log
+        for (let from = 0; from < length; from += 3) {
+          for (let through = from; through < length; through += 2) {
+            const range = { from, through }
+            const isCut = cutBy([...session.log, ...applying(range, length)]).length > 0
+            met[isCut ? 'cut' : 'whole'] += 1
+            const error = refusal(() => ctx.compaction.plan(session, { range }))
+            expect([isCut, error?.code ?? 'INVALID_SEQ', error?.details['bracket'] ?? 'deal']).toEqual([
+              error !== undefined,
+              'INVALID_SEQ',
+              'deal',
+            ])
+            const { seq: nearest = -1 } = error?.details ?? {}
+            if (nearest < from) continue
+            const next = { from, through: nearest }
+            expect(cutBy([...session.log, ...applying(next, length)])).toEqual([])
+          }
+        }
+      }),
+      { numRuns: 40 },
+    )
+    expect([met.cut > 500, met.whole > 500]).toEqual([true, true])
+  })
+
+  it('G33: a range of the planner cuts none, whatever is to stay, and is the last one that does not', async () => {
+    const ctx = await start()
+    let planned = 0
+    fc.assert(
+      fc.property(ops, fc.nat(6), (told, retainMessages) => {
+        const session = tell(ctx, told)
+        const plan = ctx.compaction.plan(session, { retainMessages })
+        if (plan.kind === 'nothing') return
+        const { range } = plan
+        planned += 1
+        const { length } = session.log
+        expect(cutBy([...session.log, ...applying(range, length)])).toEqual([])
+        const messages = session.messages()
+        const wished = (messages[messages.length - retainMessages]?.seq ?? length) - 1
+        for (let through = range.through + 1; through <= wished; through++)
+          expect(cutBy([...session.log, ...applying({ from: 0, through }, length)])).toHaveLength(1)
+      }),
+      { numRuns: 200 },
+    )
+    expect(planned).toBeGreaterThan(50)
+  })
+})
+
+/** As if a compaction of a range had been applied next. */
+function applying(range: { from: number; through: number }, seq: number): SessionEvent[] {
+  const start = { type: 'compact/start', data: { id: 'x', range, trigger: 'manual' } }
+  const end = { type: 'compact/end', data: { id: 'x', outcome: 'applied' } }
+  return [start, end].map(
+    (event, index) => ({ ...event, seq: seq + index, time: 0 }) as unknown as SessionEvent,
+  )
+}
+
+function refusal(work: () => unknown): SessionError | undefined {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    if (isSessionError(error)) return error
+    throw error
+  }
+}
