@@ -87,8 +87,9 @@ export class Compaction {
 
   /**
    * What `compact` would replace now. Writes nothing.
-   * @throws SessionError `INVALID_SEQ` for a range that cuts; `details.seq` is the nearest place that does not.
-   * `PINS_TOO_LARGE` when the facts do not fit; `details.keys` names them.
+   * @throws SessionError `INVALID_SEQ` for a range that cuts; `details.seq` is the nearest place that does not,
+   * `details.bracket` the indivisible bracket that holds it, if one does. `PINS_TOO_LARGE` when the facts do not fit;
+   * `details.keys` names them.
    */
   plan(session: SessionView, { range, retainMessages }: PlanOptions = {}): CompactionPlan {
     const { budget, config, own } = this

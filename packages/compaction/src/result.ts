@@ -12,7 +12,8 @@ export interface CompactionFailure {
  *
  * - `unchanged`: the range holds nothing but an earlier summary and facts.
  * - `too-short`: what could be replaced is not worth a summary.
- * - `held-open`: something live began so early that what comes before it is not worth a summary, or too little.
+ * - `held-open`: what is live, a stream or an indivisible bracket for one, leaves nothing that is worth a summary, or
+ *   too little.
  * - `too-large-to-retain`: what must stay does not fit the budget beside the facts and a summary.
  * - `within-budget`: the transcript is no larger than the host wants it; `no-budget`: the host has not said.
  */
