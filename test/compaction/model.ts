@@ -1,19 +1,40 @@
-import { equal, ok } from 'node:assert/strict'
+import { equal, notEqual, ok } from 'node:assert/strict'
 import {
+  compaction,
   compactions,
   labelsDefault,
   type CompactionFate,
   type CompactionResult,
+  type Config,
   type Summarizer,
 } from '@tidemark/compaction'
 import { isEvent, isSessionError, toolCall, type Session, type SessionEvent } from '@tidemark/session-core'
-import type { Fiber } from 'cordis'
-import { expect } from 'vitest'
+import type {} from '@tidemark/session-persistence/cordis'
+import type { Context, Fiber } from 'cordis'
 import { complaints } from '../session-core/pairing.ts'
-import { answer, call, loadCompaction, seen, statuses, systemTexts, type Loaded } from './host.ts'
+import { newClaim } from '../session-persistence/batches.ts'
+import { cutBy } from './deals.ts'
+import { answer, call, loadCompaction, seen, statuses, systemTexts } from './host.ts'
 import { doing, held, saying, type Held } from './summarizers.ts'
 
+/** As often as each may come. */
 export const kinds = [
+  'compact',
+  'compact',
+  'compact',
+  'hang',
+  'hang',
+  'hang',
+  'sum',
+  'sum',
+  'sum',
+  'crash',
+  'fork',
+  'parent',
+  'cancel',
+  'open',
+  'close',
+  'close',
   'say',
   'speak',
   'call',
@@ -23,19 +44,15 @@ export const kinds = [
   'pin',
   'unpin',
   'label',
-  'compact',
-  'hang',
-  'sum',
-  'cancel',
   'prune',
   'flush',
-  'crash',
-  'fork',
   'reload',
 ] as const
 export type Kind = (typeof kinds)[number]
 
 const filler = 'so it goes, and on it went. '.repeat(8)
+
+const good = saying('a summary')
 
 /** Summarizers that nobody would want. */
 const hostile: readonly Summarizer[] = [
@@ -79,48 +96,125 @@ function scan(session: Session): { facts: Map<string, string>; fates: Compaction
   return { facts, fates: found.map(({ fate }) => fate) }
 }
 
+/** What a world runs in. */
+export interface Place {
+  readonly ctx: Context
+  plugin: Fiber
+  /** Of the compaction, to load it again. */
+  readonly config: Partial<Config>
+  /** Sessions are in a storage, and are resumed from it. */
+  readonly isStored: boolean
+}
+
+/** What a sequence came to, over all sessions of it. */
+export interface Met {
+  starts: number
+  /** In one log. */
+  applied: number
+  crashedLive: boolean
+  forkedLive: boolean
+  cancelledLive: boolean
+  parentWentOn: boolean
+}
+
+const turnsMin = 6
+const turnCounts = 5
+const retold = new WeakMap<Context, readonly Session[]>()
+
+/** Sessions of 6 to 10 short turns, told once in each place. */
+function toldIn(ctx: Context): readonly Session[] {
+  const known = retold.get(ctx)
+  if (known) return known
+  const told = Array.from({ length: turnCounts }, (_, more) => {
+    const session = ctx.sessions.create()
+    tell(session, turnsMin + more)
+    return session
+  })
+  retold.set(ctx, told)
+  return told
+}
+
+function tell(session: Session, turns: number): void {
+  for (let turn = 0; turn < turns; turn++) {
+    const text = `${turn} ${filler}`
+    session.append('user/message', { parts: [{ type: 'text', text, author: 'human' }] })
+    session.append('assistant/message', { parts: [{ type: 'text', text }] })
+  }
+}
+
 /** One history and the lifecycle of it that goes on. */
 export class World {
-  session: Session
+  readonly met: Met = {
+    starts: 0,
+    applied: 0,
+    crashedLive: false,
+    forkedLive: false,
+    cancelledLive: false,
+    parentWentOn: false,
+  }
   private hanging: Held = held()
   private stop = new AbortController()
-  private durable = 0
+  private durable: number
   private known: SessionEvent[] = []
+  private checked = ''
+  private parent: { readonly session: Session; readonly hanging: Held } | undefined
   private readonly results: Promise<unknown>[] = []
 
-  constructor(
-    private readonly host: Loaded,
-    private readonly loaded: { plugin: Fiber },
+  private constructor(
+    private readonly place: Place,
+    private session: Session,
   ) {
-    this.session = host.ctx.sessions.create()
+    this.durable = session.log.length
+  }
+
+  static async begin(place: Place, pick: number): Promise<World> {
+    const { ctx, isStored } = place
+    const index = pick % turnCounts
+    if (!isStored) return new World(place, ctx.sessions.create({ seed: toldIn(ctx)[index]!.seed() }))
+    const session = await ctx.sessionPersistence.create()
+    tell(session, turnsMin + index)
+    await ctx.sessions.flush(session)
+    return new World(place, session)
   }
 
   async act(kind: Kind, pick: number): Promise<void> {
-    const busyBefore = statuses(this.session).includes('live')
+    const liveBefore = this.live()
     try {
       await this.do(kind, pick)
     } catch (error) {
-      expect(isSessionError(error), String(error)).toBe(true)
-      if (!busyBefore && isSessionError(error)) expect(error.code).not.toBe('BUSY')
+      ok(isSessionError(error), String(error))
+      if (liveBefore === undefined) notEqual(error.code, 'BUSY')
     }
     await new Promise(setImmediate)
-    this.check(busyBefore, kind, pick)
+    // A crash, a fork and a reload end what ran.
+    const isEnding = kind === 'crash' || kind === 'fork' || kind === 'reload'
+    if (isEnding && liveBefore !== undefined) notEqual(this.live(), liveBefore)
+    if (kind === 'crash') this.met.crashedLive ||= liveBefore !== undefined
+    if (kind === 'fork') this.met.forkedLive ||= liveBefore !== undefined
+    if (kind === 'cancel') this.met.cancelledLive ||= liveBefore !== undefined
+    this.check(kind, pick)
   }
 
   /** Ends what runs; nobody is left waiting. */
   async end(): Promise<void> {
-    const { ctx } = this.host
+    const { ctx } = this.place
     const { session } = this
     this.stop.abort()
-    await ctx.compaction.idle(session)
+    do await ctx.compaction.idle(session)
+    while (this.live() !== undefined)
     await Promise.all(this.results)
-    expect(statuses(session)).not.toContain('live')
-    for (const living of ctx.sessions) await ctx.sessions.dispose(living)
+    const told = new Set(retold.get(ctx))
+    for (const living of ctx.sessions) if (!told.has(living)) await ctx.sessions.dispose(living)
+  }
+
+  private live(): string | undefined {
+    const open = this.session.open(compaction).find(({ status }) => status === 'live')
+    return open && String(open.key)
   }
 
   private do(kind: Kind, pick: number): unknown {
     const { session } = this
-    const { compaction } = this.host.ctx
+    const { compaction } = this.place.ctx
     const key = `key ${pick % 3}`
     const text = `${kind} ${pick} ${filler}`
     switch (kind) {
@@ -145,7 +239,7 @@ export class World {
       case 'unpin':
         return compaction.unpin(session, key)
       case 'compact':
-        return this.compact(hostile[pick % hostile.length]!, pick)
+        return this.compact(pick % 3 ? good : hostile[pick % hostile.length]!, pick)
       case 'hang':
         return this.compact(this.hanging.summarizer, pick)
       case 'sum':
@@ -158,9 +252,15 @@ export class World {
         return compaction.prune(session, { resultSizeBytesMax: 512, keepLast: pick % 3 })
       case 'flush':
         this.durable = session.log.length
-        return undefined
+        return this.place.isStored ? this.place.ctx.sessions.flush(session) : undefined
       case 'crash':
-        return this.crash(pick)
+        return this.place.isStored ? this.resume(pick) : this.crash(pick)
+      case 'parent':
+        return this.goOnInParent(pick)
+      case 'open':
+        return session.append('deal/start', { id: `${pick % 2}` })
+      case 'close':
+        return session.append('deal/end', { id: `${pick % 2}` })
       case 'fork':
         return this.fork(pick)
       case 'reload':
@@ -179,9 +279,10 @@ export class World {
   }
 
   private compact(summarizer: Summarizer, pick: number): Promise<unknown> | undefined {
-    const options = { summarizer, retainMessages: pick % 3, signal: this.stop.signal }
+    const retain = pick % 5 === 4 ? {} : { retainMessages: pick % 4 }
+    const options = { summarizer, ...retain, signal: this.stop.signal }
     const trigger = pick % 2 ? 'automatic' : 'manual'
-    const running = this.host.ctx.compaction.compact(this.session, { ...options, trigger })
+    const running = this.place.ctx.compaction.compact(this.session, { ...options, trigger })
     this.results.push(running.then(judge, () => undefined))
     return summarizer === this.hanging.summarizer ? undefined : running
   }
@@ -189,17 +290,46 @@ export class World {
   private crash(pick: number): void {
     const { log } = this.session
     const length = this.durable + (pick % (log.length - this.durable + 1))
-    this.goOn(this.host.ctx.sessions.create({ seed: [...log.range(0, length - 1)] }))
+    this.goOn(this.place.ctx.sessions.create({ seed: [...log.range(0, length - 1)] }))
+  }
+
+  /** The session is taken over, and what was not flushed is gone; or it ends as it should, and is resumed. */
+  private async resume(pick: number): Promise<void> {
+    const { ctx } = this.place
+    const { session } = this
+    const acknowledged = [...session.log.range(0, this.durable - 1)]
+    if (pick % 2) {
+      const lease = await ctx.sessionStorage.acquire(session.id, { claim: newClaim(), force: true })
+      await lease.release()
+    }
+    await ctx.sessions.dispose(session)
+    const resumed = await ctx.sessionPersistence.resume(session.id)
+    equal(JSON.stringify([...resumed.log.range(0, this.durable - 1)]), JSON.stringify(acknowledged))
+    this.goOn(resumed)
   }
 
   private fork(pick: number): void {
     const parent = this.session
     const before = seen(parent)
-    const child = this.host.ctx.sessions.fork(parent, {
-      through: (pick % Math.max(1, parent.log.length)) - (parent.log.length === 0 ? 1 : 0),
-    })
-    expect(seen(parent)).toBe(before)
+    const child = this.place.ctx.sessions.fork(parent, { through: pick % parent.log.length })
+    equal(seen(parent), before)
+    this.parent = { session: parent, hanging: this.hanging }
     this.goOn(child)
+  }
+
+  /** What runs in the parent ends there, and the child does not notice. */
+  private async goOnInParent(pick: number): Promise<void> {
+    if (this.parent === undefined) return
+    const { session, hanging } = this.parent
+    const before = seen(this.session)
+    const wasLive = statuses(session).includes('live')
+    if (pick % 3) hanging.answer(`sum of the parent ${pick}`)
+    else hanging.fail(new TypeError('no'))
+    session.append('user/message', { parts: [{ type: 'text', text: filler, author: 'human' }] })
+    await new Promise(setImmediate)
+    if (wasLive && !statuses(session).includes('live')) this.met.parentWentOn = true
+    equal(seen(this.session), before)
+    this.checkOne(session)
   }
 
   private goOn(session: Session): void {
@@ -210,19 +340,37 @@ export class World {
   }
 
   private async reload(): Promise<void> {
-    await this.loaded.plugin.dispose()
-    expect(statuses(this.session)).not.toContain('live')
-    this.loaded.plugin = await loadCompaction(this.host.ctx)
+    const { place } = this
+    await place.plugin.dispose()
+    equal(this.live(), undefined)
+    place.plugin = await loadCompaction(place.ctx, place.config)
+  }
+
+  /** What is derived of the same log by the same plugins is the same, and is not checked twice. */
+  private check(kind: Kind, pick: number): void {
+    const { session } = this
+    const { log } = session
+    this.checkLog()
+    const state = `${session.id} ${log.length}`
+    if (state === this.checked && kind !== 'reload') return
+    this.checked = state
+    this.checkOne(session)
+    // Where a call is live, a child says that it goes on in its parent.
+    const isCalling = session.open(toolCall).some(({ status }) => status === 'live')
+    if (pick % 8 !== 0 || isCalling) return
+    const { sessions } = this.place.ctx
+    const child = sessions.fork(session)
+    equal(seen(child), seen(session))
+    this.results.push(sessions.dispose(child))
   }
 
   /** Asserted without `expect`, which would cost more than all the rest. */
-  private check(wasBusy: boolean, kind: Kind, pick: number): void {
-    const { session } = this
-    const { sessions, compaction } = this.host.ctx
+  private checkOne(session: Session): void {
+    const { sessions, compaction: service } = this.place.ctx
     const messages = session.messages()
     equal(complaints(messages).join(), '')
     const { facts, fates } = scan(session)
-    const inForce = compaction.facts(session)
+    const inForce = service.facts(session)
     equal(JSON.stringify(inForce.map(({ key, text }) => [key, text])), JSON.stringify([...facts]))
     const shown = new Set(systemTexts(session))
     for (const { role, parts } of messages) {
@@ -231,24 +379,16 @@ export class World {
       }
     }
     equal(inForce.filter(({ text }) => !shown.has(text)).length, 0)
-    equal(
-      session
-        .read(compactions)
-        .records.map(({ fate }) => fate)
-        .join(),
-      fates.join(),
-    )
+    const { records } = session.read(compactions)
+    equal(records.map(({ fate }) => fate).join(), fates.join())
     const live = statuses(session).filter((status) => status === 'live').length
     equal(live, fates.filter((fate) => fate === 'live').length)
     ok(live <= 1)
-    // A crash, a fork and a reload end what ran.
-    if (wasBusy && (kind === 'crash' || kind === 'fork' || kind === 'reload')) equal(live, 0)
-    this.checkLog()
-    const shownNow = JSON.stringify(messages)
-    equal(seen(sessions.view(session.header, [...session.log])), shownNow)
-    // Where a call is live, a child says that it goes on in its parent.
-    const isCalling = session.open(toolCall).some(({ status }) => status === 'live')
-    if (pick % 8 === 0 && !isCalling) equal(seen(sessions.fork(session)), shownNow)
+    equal(cutBy(session.log).join(), '')
+    equal(seen(sessions.view(session.header, [...session.log])), JSON.stringify(messages))
+    const applied = fates.filter((fate) => fate === 'applied').length
+    this.met.starts = Math.max(this.met.starts, fates.length)
+    this.met.applied = Math.max(this.met.applied, applied)
   }
 
   /** What was there is there, event for event. */
@@ -261,5 +401,5 @@ export class World {
 }
 
 function judge(result: CompactionResult): void {
-  if (result.outcome === 'applied') expect(result.facts.missing).toEqual([])
+  if (result.outcome === 'applied') equal(result.facts.missing.length, 0)
 }

@@ -109,6 +109,7 @@ const withoutAsking: Readonly<Record<string, string>> = {
   'View.boundarySeq': 'of what was opened',
   'View.read': 'of what was opened',
   'View.open': 'of what was opened',
+  'View.spans': 'of what was opened',
   'View.messages': 'of what was opened',
   'View.seed': 'of what was opened',
   'View.snapshot': 'of what was opened',
