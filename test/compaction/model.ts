@@ -251,10 +251,9 @@ export class World {
       case 'prune':
         return compaction.prune(session, { resultSizeBytesMax: 512, keepLast: pick % 3 })
       case 'flush':
-        this.durable = session.log.length
-        return this.place.isStored ? this.place.ctx.sessions.flush(session) : undefined
+        return this.flush()
       case 'crash':
-        return this.place.isStored ? this.resume(pick) : this.crash(pick)
+        return session.kind === 'stored' ? this.resume(pick) : this.crash(pick)
       case 'parent':
         return this.goOnInParent(pick)
       case 'open':
@@ -332,10 +331,18 @@ export class World {
     this.checkOne(session)
   }
 
+  private async flush(): Promise<void> {
+    const { log } = this.session
+    const { length } = log
+    if (this.session.kind === 'stored') await this.place.ctx.sessions.flush(this.session)
+    this.durable = length
+  }
+
   private goOn(session: Session): void {
     this.hanging = held()
     this.session = session
-    this.durable = session.log.length
+    // A boundary is written with the first event that follows it.
+    this.durable = session.kind === 'stored' ? session.durableSeq + 1 : session.log.length
     this.known = []
   }
 
