@@ -31,6 +31,7 @@ export const kinds = [
   'crash',
   'fork',
   'parent',
+  'parent',
   'cancel',
   'open',
   'close',
@@ -50,7 +51,7 @@ export const kinds = [
 ] as const
 export type Kind = (typeof kinds)[number]
 
-const filler = 'so it goes, and on it went. '.repeat(8)
+const filler = 'so it goes, and on it went. '.repeat(4)
 
 const good = saying('a summary')
 
@@ -160,10 +161,16 @@ export class World {
   private parent: { readonly session: Session; readonly hanging: Held } | undefined
   private readonly results: Promise<unknown>[] = []
 
+  /** Asked for once: each look at a context makes a proxy. */
+  private readonly sessions: Context['sessions']
+  private service: Context['compaction']
+
   private constructor(
     private readonly place: Place,
     private session: Session,
   ) {
+    this.sessions = place.ctx.sessions
+    this.service = place.ctx.compaction
     this.durable = session.log.length
   }
 
@@ -214,7 +221,7 @@ export class World {
 
   private do(kind: Kind, pick: number): unknown {
     const { session } = this
-    const { compaction } = this.place.ctx
+    const compaction = this.service
     const key = `key ${pick % 3}`
     const text = `${kind} ${pick} ${filler}`
     switch (kind) {
@@ -274,14 +281,14 @@ export class World {
   private answerOne(pick: number): void {
     const calls = [...this.session.log].filter((event) => isEvent(event, 'tool/call'))
     const one = calls[pick % Math.max(1, calls.length)]
-    if (one) answer(this.session, one, `answer ${pick} ${filler.repeat(1 + (pick % 4))}`)
+    if (one) answer(this.session, one, `answer ${pick} ${filler.repeat(1 + 2 * (pick % 4))}`)
   }
 
   private compact(summarizer: Summarizer, pick: number): Promise<unknown> | undefined {
     const retain = pick % 5 === 4 ? {} : { retainMessages: pick % 4 }
     const options = { summarizer, ...retain, signal: this.stop.signal }
     const trigger = pick % 2 ? 'automatic' : 'manual'
-    const running = this.place.ctx.compaction.compact(this.session, { ...options, trigger })
+    const running = this.service.compact(this.session, { ...options, trigger })
     this.results.push(running.then(judge, () => undefined))
     return summarizer === this.hanging.summarizer ? undefined : running
   }
@@ -289,7 +296,7 @@ export class World {
   private crash(pick: number): void {
     const { log } = this.session
     const length = this.durable + (pick % (log.length - this.durable + 1))
-    this.goOn(this.place.ctx.sessions.create({ seed: [...log.range(0, length - 1)] }))
+    this.goOn(this.sessions.create({ seed: [...log.range(0, length - 1)] }))
   }
 
   /** The session is taken over, and what was not flushed is gone; or it ends as it should, and is resumed. */
@@ -310,7 +317,7 @@ export class World {
   private fork(pick: number): void {
     const parent = this.session
     const before = seen(parent)
-    const child = this.place.ctx.sessions.fork(parent, { through: pick % parent.log.length })
+    const child = this.sessions.fork(parent, { through: pick % parent.log.length })
     equal(seen(parent), before)
     this.parent = { session: parent, hanging: this.hanging }
     this.goOn(child)
@@ -334,7 +341,7 @@ export class World {
   private async flush(): Promise<void> {
     const { log } = this.session
     const { length } = log
-    if (this.session.kind === 'stored') await this.place.ctx.sessions.flush(this.session)
+    if (this.session.kind === 'stored') await this.sessions.flush(this.session)
     this.durable = length
   }
 
@@ -351,6 +358,7 @@ export class World {
     await place.plugin.dispose()
     equal(this.live(), undefined)
     place.plugin = await loadCompaction(place.ctx, place.config)
+    this.service = place.ctx.compaction
   }
 
   /** What is derived of the same log by the same plugins is the same, and is not checked twice. */
@@ -365,7 +373,7 @@ export class World {
     // Where a call is live, a child says that it goes on in its parent.
     const isCalling = session.open(toolCall).some(({ status }) => status === 'live')
     if (pick % 8 !== 0 || isCalling) return
-    const { sessions } = this.place.ctx
+    const { sessions } = this
     const child = sessions.fork(session)
     equal(seen(child), seen(session))
     this.results.push(sessions.dispose(child))
@@ -373,7 +381,7 @@ export class World {
 
   /** Asserted without `expect`, which would cost more than all the rest. */
   private checkOne(session: Session): void {
-    const { sessions, compaction: service } = this.place.ctx
+    const { sessions, service } = this
     const messages = session.messages()
     equal(complaints(messages).join(), '')
     const { facts, fates } = scan(session)

@@ -32,8 +32,8 @@ class Command implements fc.AsyncCommand<Model, World> {
 }
 
 const commands = kinds.map((kind) => fc.nat(60).map((pick) => new Command(kind, pick)))
-const usual = fc.commands(commands, { maxCommands: 18, size: 'max' })
-const many = fc.commands(commands, { maxCommands: 40, size: 'max' })
+const usual = fc.commands(commands, { maxCommands: 15, size: 'max' })
+const many = fc.commands(commands, { maxCommands: 30, size: 'max' })
 const sequences = fc.oneof({ weight: 19, arbitrary: usual }, { weight: 1, arbitrary: many })
 const runs = Number(process.env['TIDEMARK_MODEL_RUNS'] ?? 10_000)
 
@@ -93,7 +93,6 @@ it('G35: in any order of what may happen, facts stand, calls are paired, nothing
     automatic: met(({ place, applied }) => place === 'counting' && applied > 0),
     resumed: met(({ place, applied }) => place === 'stored' && applied > 0),
   }
-  if (process.env['DBG']) console.log(JSON.stringify(figures), process.cpuUsage())
   // Or it would have tried nothing.
   const least = { started: 500, applied: 250, twice: 50, crashed: 10, forked: 10, cancelled: 10 }
   for (const [what, count] of Object.entries({ ...least, inParent: 5, automatic: 10, resumed: 10 }))
