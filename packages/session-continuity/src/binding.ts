@@ -1,19 +1,32 @@
 import type { Policy } from './policy.ts'
-import type { Facts } from './policy-state.ts'
+import type { Facts, PolicyState } from './policy-state.ts'
 
 /** A policy state that a handle goes by, and the generation that it was opened in. */
 export interface Binding {
   readonly policy: Policy
-  /** 0 for one whom the principal acts for and who has not been in the scope: the first that is found counts. */
+  /** 0 for one whom the principal acts for and who has not been in the scope: the first there is counts. */
   generation: number
+}
+
+/** As `boundFacts`, of a handle that is about to be opened: it goes by the generation that is there. */
+export async function startingFacts(binding: Binding): Promise<Facts | undefined> {
+  return factsFrom(binding, ({ generation }) => generation)
 }
 
 /** What is stored for a binding; `undefined` while whom it is of has not been in the scope. */
 export async function boundFacts(binding: Binding): Promise<Facts | undefined> {
+  // Whoever began since, began with the first: a later one came of a reset, which ends what was open.
+  return factsFrom(binding, () => 1)
+}
+
+async function factsFrom(
+  binding: Binding,
+  startOf: (state: PolicyState) => number,
+): Promise<Facts | undefined> {
   const facts = await binding.policy.facts()
   if (binding.generation > 0) return facts
   if (facts.found.kind === 'missing' && !facts.mark) return undefined
-  if (facts.found.kind === 'found') binding.generation = facts.found.state.generation
+  if (facts.found.kind === 'found') binding.generation = startOf(facts.found.state)
   return facts
 }
 

@@ -1,13 +1,14 @@
 import type { JsonObject } from '@tidemark/session-core'
 import { Handle } from './handle.ts'
-import { boundFacts, isBegun, type Binding } from './binding.ts'
+import { othersOf } from './acting.ts'
+import { isBegun, type Binding } from './binding.ts'
 import { GenerationEnd } from './generation-end.ts'
 import type { HandleParts, RefreshRequest, ResetRequest } from './handle-parts.ts'
 import { Incarnation } from './incarnation.ts'
 import type { Policy } from './policy.ts'
 import type { Facts, PolicyState, Verdict } from './policy-state.ts'
-import { actingChain, isSamePrincipal, type Principal } from './principal.ts'
-import { refusal } from './refusal.ts'
+import { isSamePrincipal, type Principal } from './principal.ts'
+import { refusal, refused } from './refusal.ts'
 import { noteRefusal } from './refusals.ts'
 import { refuseScope } from './scope.ts'
 import { ScopeAccess } from './scope-access.ts'
@@ -33,6 +34,10 @@ interface Entry {
   readonly action: `continuity/${string}`
   readonly detail: JsonObject
   readonly decide: (facts: Facts) => Verdict
+  /** Whether a credential was shown for it. */
+  readonly isShown: boolean
+  /** What the handle before it went by beside its own state. */
+  readonly before?: readonly Binding[]
   /** Of the generation before it: what its sessions hold is made durable first. */
   readonly end?: GenerationEnd
 }
@@ -59,6 +64,7 @@ export class Entrance {
       ...{ access, principal, current, decide },
       action: `continuity/${mode}`,
       detail: {},
+      isShown: true,
     })
     await this.fenceOlder(access, handle)
     return handle
@@ -74,6 +80,7 @@ export class Entrance {
     try {
       const handle = await this.enter({
         ...{ access, principal, current, end },
+        ...{ before: parts.others, isShown: false },
         action: 'continuity/reset',
         detail: { reason: clipped(reason), after: before.incarnation },
         decide: (facts) => rules.judgeReset(facts, terms),
@@ -99,6 +106,7 @@ export class Entrance {
       access: this.accessOf(scope, parts.storeId),
       principal,
       current,
+      ...{ before: parts.others, isShown: true },
       action: 'continuity/refresh',
       detail: { after: before.incarnation },
       decide: (facts) => rules.judgeRefresh(facts, terms),
@@ -148,26 +156,6 @@ export class Entrance {
     return handle
   }
 
-  /** Those whom a principal acts for, and the labels of those who have been in the scope. */
-  async othersOf(
-    access: ScopeAccess,
-    principal: Principal,
-  ): Promise<{ others: Binding[]; labels: string[] }> {
-    const others: Binding[] = []
-    const labels: string[] = []
-    for (const { id } of actingChain(principal).slice(1)) {
-      if (id === principal.id) continue // its own state, which it goes by anyway
-      const binding: Binding = { policy: access.policyOf(id), generation: 0 }
-      others.push(binding)
-      const facts = await boundFacts(binding)
-      if (!facts) continue
-      const verdict = this.terms.rules.judgeGeneration(facts, { generation: binding.generation })
-      if (verdict.kind === 'no') throw refused(verdict.reason)
-      labels.push(verdict.state.sensitivity)
-    }
-    return { others, labels }
-  }
-
   /** The handles of this process that a newer one shows to be over. */
   async fenceOlder(access: ScopeAccess, { principal, generation }: Handle): Promise<void> {
     const { key } = access.policyOf(principal.id)
@@ -210,7 +198,7 @@ export class Entrance {
     const { access, principal, action, detail } = entry
     const { labels, now } = this.terms
     const own = access.policyOf(principal.id)
-    const { others, labels: inherited } = await this.othersOf(access, principal)
+    const { others, labels: inherited } = await othersOf({ ...entry, rules: this.terms.rules })
     const decide = (facts: Facts): Verdict => {
       const verdict = entry.decide(facts)
       if (verdict.kind === 'no') return verdict
@@ -237,10 +225,6 @@ export class Entrance {
       throw error
     }
   }
-}
-
-export function refused(reason: Parameters<typeof refusal>[0]): Error {
-  return refusal(reason, `refused: ${reason}; nothing was opened`)
 }
 
 /** What a host gives as a reason is kept, within bounds. */

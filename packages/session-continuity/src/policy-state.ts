@@ -130,6 +130,23 @@ export function judgeGeneration(facts: Facts, { generation }: { readonly generat
   return standing.state.generation === generation ? standing : no('stale-generation')
 }
 
+export interface DelegatedTerms {
+  readonly generation: number
+  /** One whom another acts for, as it was authenticated when it let the other act. */
+  readonly principal: Principal
+}
+
+/**
+ * What was issued on behalf of somebody dies with what was issued to it. It is compared, and nothing else: what
+ * another shows supersedes no credential of its own.
+ */
+export function judgeDelegated(facts: Facts, { generation, principal }: DelegatedTerms): Verdict {
+  const current = judgeGeneration(facts, { generation })
+  if (current.kind === 'no') return current
+  const reason = refuseCredential(current.state, principal)
+  return reason ? no(reason) : current
+}
+
 export interface RaiseTerms {
   readonly generation: number
   readonly label: string

@@ -1,11 +1,12 @@
+import { othersOf } from './acting.ts'
 import { isBegun } from './binding.ts'
-import { clipped, refused, type Asker, type Entrance } from './entrance.ts'
+import { clipped, type Asker, type Entrance } from './entrance.ts'
 import { GenerationEnd } from './generation-end.ts'
 import type { Handle } from './handle.ts'
 import { Incarnation } from './incarnation.ts'
 import type { PolicyState } from './policy-state.ts'
 import type { Principal } from './principal.ts'
-import { refusal } from './refusal.ts'
+import { refusal, refused } from './refusal.ts'
 import { refuseScope } from './scope.ts'
 import type { ScopeAccess } from './scope-access.ts'
 import type { Terms } from './terms.ts'
@@ -44,7 +45,7 @@ export class Recovery {
     if (!rules.isAllowed('recover', { current })) throw refusal('no-grant', 'no grant for recover')
     const storeId = await this.knownStore()
     const access = this.entrance.accessOf(scope, storeId)
-    const { others, labels } = await this.entrance.othersOf(access, principal)
+    const { others, labels } = await othersOf({ access, principal, rules, isShown: true })
     const terms = { access, principal, current, inherited: labels }
     // Nothing is made for a scope of which nothing is left.
     const { state } = await this.judge(terms)

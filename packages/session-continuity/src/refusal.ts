@@ -67,6 +67,11 @@ export function refusal(
   return new SessionError(codes[reason], message, { ...details, reason })
 }
 
+/** The error of an opening that was refused. */
+export function refused(reason: ContinuityReason): SessionError {
+  return refusal(reason, `refused: ${reason}; nothing was opened`)
+}
+
 /** The reason that an error bears; `undefined` for any other error. */
 export function reasonOf(error: unknown): ContinuityReason | undefined {
   if (!(error instanceof Error) || !('details' in error)) return undefined

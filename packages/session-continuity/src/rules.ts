@@ -12,6 +12,7 @@ export const rules = {
   isHeaderOf,
   judgeAcknowledge,
   judgeBegin: policy.judgeBegin,
+  judgeDelegated: policy.judgeDelegated,
   judgeGeneration: policy.judgeGeneration,
   judgeRecover,
   judgeRefresh: policy.judgeRefresh,
