@@ -17,8 +17,16 @@ export class ScopeWitness {
 
   /** @throws SessionError `CORRUPT` (`damaged`). */
   async read(): Promise<Witness> {
+    return (await this.find()) ?? noWitness
+  }
+
+  /**
+   * `undefined` where nothing was ever witnessed, or the witness is gone: the two look the same.
+   * @throws SessionError `CORRUPT` (`damaged`).
+   */
+  async find(): Promise<Witness | undefined> {
     const found = await this.cell.read()
-    if (found.kind === 'missing') return noWitness
+    if (found.kind === 'missing') return undefined
     const witness = found.kind === 'found' ? parse(found.value) : undefined
     if (witness) return witness
     throw refusal('damaged', 'the witness of a scope is damaged')
