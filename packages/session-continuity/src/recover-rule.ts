@@ -17,7 +17,10 @@ export interface RecoverTerms extends BeginTerms {
   readonly latest?: number
 }
 
-/** A new generation at the highest label that anything proves, of whichever generation it was. */
+/**
+ * A new generation at the highest label that anything proves, of whichever generation it was, and with no more
+ * operations than what is left of the state records.
+ */
 export function judgeRecover(evidence: Evidence, terms: RecoverTerms): Verdict {
   const { states, mark, reached, labels } = evidence
   const { principal, operations, latest = Infinity } = terms
@@ -39,9 +42,21 @@ export function judgeRecover(evidence: Evidence, terms: RecoverTerms): Verdict {
       assurance: principal.assurance,
       newestAuthenticatedAt: principal.authenticatedAt,
       credentialsAfter: bounds.credentialsAfter,
-      operations,
+      operations: operations.filter(isRecordedIn(countedIn(evidence, known))),
     },
   }
+}
+
+/** What the newest of these states hold, or anything where there is none: only a reset records more than was. */
+function isRecordedIn(states: readonly PolicyState[]): (operation: string) => boolean {
+  const newest = Math.max(...states.map(({ generation }) => generation))
+  const recorded = states.filter(({ generation }) => generation === newest)
+  return (operation) => recorded.every(({ operations }) => operations.includes(operation))
+}
+
+/** The states which the witness can have known, or any at all where it knows none. */
+function countedIn({ states, mark }: Evidence, known: number): readonly PolicyState[] {
+  return states.filter(({ generation }) => !mark || generation <= known)
 }
 
 /** What a mark proves: how far a state came, or may have come. */
@@ -49,11 +64,11 @@ function witnessedIn(mark: Mark | undefined): readonly Reach[] {
   return mark ? [mark, ...(mark.coming ?? [])] : []
 }
 
-/** The highest that is proven of any state which the witness can have known, or of any at all where it knows none. */
-function boundsIn({ states, mark }: Evidence, known: number): CredentialBounds {
+/** The highest that is proven of any state that counts. */
+function boundsIn(evidence: Evidence, known: number): CredentialBounds {
   const nothing = { assurance: 0, newestAuthenticatedAt: 0, credentialsAfter: -1 }
-  const counted = states.filter(({ generation }) => !mark || generation <= known)
-  const witnessed = witnessedIn(mark).map(({ credentials }) => credentials)
+  const counted = countedIn(evidence, known)
+  const witnessed = witnessedIn(evidence.mark).map(({ credentials }) => credentials)
   return boundsOver(Math.max, nothing, ...witnessed, ...counted) ?? nothing
 }
 
