@@ -68,8 +68,12 @@ describe('authorize: required', () => {
     await ctx.sessionPersistence.fork(session, { id: 'child', as })
     await ctx.sessionPersistence.inspect('b', { as })
     expect(asked).toEqual([
+      // Once more when the session is there: whoever went away meanwhile saw nothing of it.
+      { operation: 'create', sessionId: 'new', as },
       { operation: 'create', sessionId: 'new', as },
       { operation: 'resume', sessionId: 'a', as },
+      { operation: 'resume', sessionId: 'a', as },
+      { operation: 'fork', sessionId: 'new', childId: 'child', as },
       { operation: 'fork', sessionId: 'new', childId: 'child', as },
       { operation: 'flush', sessionId: 'child', as },
       { operation: 'inspect', sessionId: 'b', as },
@@ -97,8 +101,10 @@ describe('authorize: required', () => {
     expect(await codeOf(() => ctx.sessionPersistence.inspect('nobody', { as }))).toBe('NOT_FOUND')
     expect(owners).toEqual([
       ['create', 'me', undefined],
+      ['create', 'me', undefined],
       ['flush', 'me', undefined],
       ['inspect', 'me', undefined],
+      ['fork', 'me', 'them'],
       ['fork', 'me', 'them'],
       ['flush', 'them', undefined],
       ['verify', 'me', undefined],

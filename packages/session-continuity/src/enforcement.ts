@@ -64,7 +64,7 @@ export class Enforcement {
   /** One that is ending lets its sessions be written, and while its generation ends, all that is stored be read. */
   private isLettingIn({ operation }: AuthorizeQuestion, handle: Handle): boolean {
     if (operation === 'flush') return true
-    return openings.includes(operation) ? this.parts.handles.mayOpenAs(handle) : handle.isOpen
+    return openings.includes(operation) ? this.parts.openings.mayOpenAs(handle) : handle.isOpen
   }
 
   private async isOwn(question: AuthorizeQuestion, handle: Handle): Promise<boolean> {

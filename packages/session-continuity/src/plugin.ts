@@ -72,6 +72,7 @@ export function provideContinuity(
       yield inner.on('tidemark/disposed', (session) => openings.disposed(session))
       // While a label can still be recorded with what is written.
       yield () => openings.endAll()
+      yield () => openings.leave()
     }, 'label/raised')
   })
   ctx.effect(function* () {

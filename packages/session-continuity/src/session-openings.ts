@@ -20,6 +20,7 @@ const askedMax = 10_000
 export class SessionOpenings {
   /** Also after the service is gone: then there is nothing in it. */
   private sessions: Sessions | undefined
+  private isJoined = false
   private readonly asked = new Map<string, Handle>()
   private readonly openers = new WeakMap<SessionView, Handle>()
   private readonly ends = new WeakMap<Session, Promise<void>>()
@@ -32,6 +33,17 @@ export class SessionOpenings {
 
   join(sessions: Sessions): void {
     this.sessions = sessions
+    this.isJoined = true
+  }
+
+  /** From now on no session is made that would begin without its label. */
+  leave(): void {
+    this.isJoined = false
+  }
+
+  /** Whether a session may be opened as a handle. */
+  mayOpenAs(handle: Handle): boolean {
+    return this.isJoined && this.handles.mayOpenAs(handle)
   }
 
   /** The living session with this id. */
@@ -40,12 +52,13 @@ export class SessionOpenings {
   }
 
   /** A handle was let at a session: it may be opened now, or it is written. */
-  allowed({ operation, sessionId, incarnation }: AuthorizeQuestion, handle: Handle): void {
+  allowed({ operation, sessionId, childId, incarnation }: AuthorizeQuestion, handle: Handle): void {
     if (operation === 'flush') {
       const session = this.find(sessionId)
       if (session) this.openers.set(session, handle)
     }
-    if (incarnation === undefined) return
+    // A store asks again once the session is there.
+    if (incarnation === undefined || this.find(childId ?? sessionId)?.incarnation === incarnation) return
     this.asked.set(incarnation, handle)
     // The oldest came to nothing: an opening takes no such time.
     for (const [oldest] of this.asked) {
@@ -60,7 +73,7 @@ export class SessionOpenings {
     const handle = this.asked.get(incarnation)
     if (handle === undefined || kind !== 'stored') return
     this.asked.delete(incarnation)
-    if (!this.handles.mayOpenAs(handle))
+    if (!this.mayOpenAs(handle))
       throw refusal('closed', `${session.id}: its handle ended while it was opened`)
     this.openers.set(session, handle)
   }

@@ -60,11 +60,11 @@ export class Authorization {
     private readonly headerOf: (id: string) => Promise<SessionHeader | undefined>,
   ) {}
 
-  async allows(asked: Question): Promise<boolean> {
+  async allows(asked: Question, { listenersMin = 1 } = {}): Promise<boolean> {
     if (this.mode === 'off') return true
     if (asked.as === undefined) return false
-    const listeners = this.host.events.dispatch('emit', ['tidemark/authorize', asked])
-    if (listeners.length === 0) return false
+    const listeners = this.listenersTo(asked)
+    if (listeners.length < Math.max(1, listenersMin)) return false
     const header = asked.header ?? (await this.findHeader(asked.sessionId))
     const question = { ...asked, ...(header && { header }) }
     let timer: NodeJS.Timeout | undefined
@@ -86,6 +86,18 @@ export class Authorization {
     throw unknownSession(question.sessionId)
   }
 
+  /**
+   * As `require`, and gives a way to ask again once the session is there, before anybody has it: a listener that went
+   * away meanwhile saw nothing of how it was made, and a yes of those that are left does not stand for its own.
+   */
+  async requireOpening(question: Question): Promise<() => Promise<void>> {
+    const listenersMin = this.mode === 'off' ? 0 : this.listenersTo(question).length
+    await this.require(question)
+    return async () => {
+      if (!(await this.allows(question, { listenersMin }))) throw unknownSession(question.sessionId)
+    }
+  }
+
   /** Asks again before each write of a session that was opened. `undefined` where nobody is asked about. */
   toWrite(header: SessionHeader, as: unknown): (() => Promise<void>) | undefined {
     if (this.mode === 'off') return undefined
@@ -94,6 +106,10 @@ export class Authorization {
       if (await this.allows({ operation: 'flush', sessionId, as, header })) return
       throw new SessionError('DENIED', `${sessionId}: its caller may not write to it any more`, { sessionId })
     }
+  }
+
+  private listenersTo(question: Question): readonly unknown[] {
+    return this.host.events.dispatch('emit', ['tidemark/authorize', question])
   }
 
   private async findHeader(id: string): Promise<SessionHeader | undefined> {

@@ -34,11 +34,16 @@ export class Forks {
     const { authorization, open } = this.access
     return open.run(async () => {
       const child = { childId, childHeader: { id: childId, ...(meta && { meta }) }, incarnation }
-      await authorization.require({ operation: 'fork', sessionId: parentId, ...child, as })
+      const confirm = await authorization.requireOpening({
+        operation: 'fork',
+        sessionId: parentId,
+        ...child,
+        as,
+      })
       return open.reserve(childId, 'EXISTS', async () => {
         const living = typeof source === 'string' ? sessions.find(source) : source
-        if (living === undefined) return this.forkStored(sessions, parentId, terms)
-        return this.forkLiving(sessions, living, terms)
+        if (living === undefined) return this.forkStored(sessions, parentId, { ...terms, confirm })
+        return this.forkLiving(sessions, living, { ...terms, confirm })
       })
     })
   }
@@ -68,11 +73,12 @@ export class Forks {
     const lease = isOurs
       ? await asUnknown(parent.id, () => storage.fork(sourceOf(parent.id, through, bound), header, claim))
       : await storage.create(header, { claim, seed: await encodedThrough(parent, through) })
-    return this.bind(sessions, lease, { header, seed, source: parent, carry, claim, as: terms.as })
+    const { as, confirm } = terms
+    return this.bind(sessions, lease, { header, seed, source: parent, carry, claim, as, confirm })
   }
 
   private async forkStored(sessions: Sessions, parentId: string, terms: ForkTerms): Promise<Session> {
-    const { carry, receipt, through } = terms
+    const { carry, receipt, through, as, confirm } = terms
     const { lease, ...beginning } = await untilStill(parentId, async () => {
       const read = await this.access.read(parentId, { through, receipt, carry })
       const { view } = read
@@ -83,7 +89,7 @@ export class Forks {
       const lease = await this.forkAsRead(parentId, read, { header, claim, bound: terms.bound })
       return { lease, header, seed, source, claim, read }
     })
-    return this.bind(sessions, lease, { ...beginning, carry, as: terms.as })
+    return this.bind(sessions, lease, { ...beginning, carry, as, confirm })
   }
 
   /** What the child has in memory is what it has in the storage. @throws SessionError `TAIL_MOVED` to read again. */
@@ -134,7 +140,7 @@ export class Forks {
 
   /** A fork is written in any case. Without its boundary a reader would take for live what it inherited. */
   private bind(sessions: Sessions, lease: Lease, beginning: Beginning): Promise<Session> {
-    const { claim, read = { snapshotSeq: -1 }, as, ...options } = beginning
+    const { claim, read = { snapshotSeq: -1 }, as, confirm, ...options } = beginning
     const { incarnation } = claim
     return this.access.open.bind(
       lease,
@@ -144,6 +150,7 @@ export class Forks {
       },
       {
         boundary: 'now',
+        confirm,
         origin: () => read,
         permit: this.access.authorization.toWrite(options.header, as),
       },
@@ -161,6 +168,7 @@ interface ForkTerms {
   /** What the source must hold, whatever is read of it. */
   readonly bound?: Receipted | undefined
   readonly as: unknown
+  readonly confirm: () => Promise<void>
 }
 
 interface Beginning {
@@ -171,6 +179,7 @@ interface Beginning {
   readonly claim: Claim
   readonly read?: Origin
   readonly as: unknown
+  readonly confirm: () => Promise<void>
 }
 
 /** @throws SessionError `INVALID_SEQ` unless it is a seq of the session, or -1 in an empty one. */

@@ -22,6 +22,8 @@ interface BindTerms {
   /** What was read of the log, asked for once the session is there. */
   readonly origin?: () => Origin
   readonly permit?: WriteBehindOptions['permit']
+  /** Asked once the session is there, before anybody has it. */
+  readonly confirm?: () => Promise<void>
 }
 
 export type Origin = Pick<WindowOptions, 'snapshotSeq' | 'retained'>
@@ -97,7 +99,7 @@ export class OpenSessions {
   async bind(
     lease: Lease,
     make: (recorder: WriteBehind) => Session | Promise<Session>,
-    { boundary = 'rides', origin = () => ({ snapshotSeq: -1 }), permit }: BindTerms = {},
+    { boundary = 'rides', origin = () => ({ snapshotSeq: -1 }), permit, confirm }: BindTerms = {},
   ): Promise<Session> {
     let session: Session | undefined
     let window: SessionWindow | undefined
@@ -116,6 +118,7 @@ export class OpenSessions {
       this.refuseClosing()
       session = await make(recorder)
       this.writers.set(session, recorder)
+      await confirm?.()
       window = this.windowOf(session, { writer: recorder, lease, ...origin() })
       if (boundary === 'now') await recorder.writeAll()
       return session

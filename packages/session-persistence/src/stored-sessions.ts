@@ -57,14 +57,15 @@ export class StoredSessions {
     return open.run(async () => {
       const claim = this.access.newClaim()
       const { incarnation } = claim
-      await authorization.require({ operation: 'create', sessionId: header.id, incarnation, as, header })
+      const asked = { operation: 'create', sessionId: header.id, incarnation, as, header } as const
+      const confirm = await authorization.requireOpening(asked)
       return open.reserve(header.id, 'EXISTS', async () => {
         const lease = await storage.create(header, { claim })
         const make = (recorder: WriteBehind): Session => {
           const history = this.access.historyOf(header.id, () => recorder.tails)
           return sessions.create({ header, recorder, history, incarnation })
         }
-        return open.bind(lease, make, { permit: authorization.toWrite(header, as) })
+        return open.bind(lease, make, { confirm, permit: authorization.toWrite(header, as) })
       })
     })
   }
@@ -76,7 +77,12 @@ export class StoredSessions {
     return open.run(async () => {
       const claim = this.access.newClaim(carry)
       const { incarnation } = claim
-      await authorization.require({ operation: 'resume', sessionId: id, incarnation, as })
+      const confirm = await authorization.requireOpening({
+        operation: 'resume',
+        sessionId: id,
+        incarnation,
+        as,
+      })
       return open.reserve(id, 'LOCKED', async () => {
         const read = await this.access.read(id, { receipt, carry })
         await seedOf(read.view)
@@ -97,7 +103,7 @@ export class StoredSessions {
             for (const record of recovered) sessions.tellRecovered(session, record)
             return session
           },
-          { origin: () => claimed, permit: authorization.toWrite(read.view.header, as) },
+          { origin: () => claimed, confirm, permit: authorization.toWrite(read.view.header, as) },
         )
       })
     })
