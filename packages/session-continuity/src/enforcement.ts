@@ -2,6 +2,7 @@ import { isSessionError, type Host } from '@tidemark/session-core'
 import type { Continuity } from './continuity.ts'
 import type { Handle } from './handle.ts'
 import type { AuthorizeQuestion, SessionHeaderFunction } from './host.ts'
+import { ListRefusals } from './list-refusals.ts'
 import { reasonOf, type ContinuityReason } from './refusal.ts'
 import type { Refusals } from './refusals.ts'
 import type { Rules } from './rules.ts'
@@ -29,6 +30,8 @@ export interface EnforcementParts {
  * operation that holds now, and a session that bears the same principal and scope.
  */
 export class Enforcement {
+  private readonly lists = new ListRefusals()
+
   constructor(private readonly parts: EnforcementParts) {}
 
   async answer(question: AuthorizeQuestion): Promise<void> {
@@ -36,10 +39,13 @@ export class Enforcement {
     if (reason === undefined) return question.allow()
     question.deny()
     const handle = this.parts.continuity.findHandle(question.as)
+    const { operation, sessionId } = question
+    // Whoever has no handle shares one place with the others.
+    if (operation === 'list' && !this.lists.isAttempt(handle ?? this, sessionId, reason)) return
     this.parts.refusals.record({
-      operation: `session/${question.operation}`,
+      operation: `session/${operation}`,
       reason,
-      sessionId: question.sessionId,
+      sessionId,
       ...(handle && { principal: handle.principal.id, scope: handle.scope }),
     })
   }

@@ -1,6 +1,7 @@
 import { isSessionError, type SessionErrorCode } from '@tidemark/session-core'
 import type { Principal } from './principal.ts'
 import { reasonOf, type ContinuityReason } from './refusal.ts'
+import { RefusalRate, type RefusalRateOptions } from './refusal-rate.ts'
 import type { RefusalSink } from './store.ts'
 
 /** One line of the log of refused attempts. */
@@ -11,20 +12,16 @@ export interface Refused {
   readonly principal?: string
   readonly scope?: string
   readonly sessionId?: string
-  /** Attempts since the line before that were counted and not written. */
+  /** Attempts of this operation, since its line before, that were counted and not written. */
   readonly suppressed: number
 }
 
 export type Attempt = Omit<Refused, 'time' | 'suppressed'>
 
-export interface RefusalsOptions {
+export interface RefusalsOptions extends RefusalRateOptions {
   readonly sink: RefusalSink
   readonly now: () => number
   readonly report: (error: unknown) => void
-  /** Lines that may be written at once. */
-  readonly burstMax: number
-  /** Milliseconds for one more line. */
-  readonly lineMs: number
 }
 
 /** UTF-16 code units of what a caller chose, in one field. */
@@ -33,21 +30,19 @@ const fieldLengthMax = 200
 /**
  * Counts refused attempts, and writes down as many as the rate allows.
  *
- * 1. Every attempt is counted; what is not written is told with the next line that is.
+ * 1. Every attempt is counted; what is not written is told with the next line of its operation, or at the end.
  * 2. Nobody waits for it, and a failure of its medium is nobody else's.
- * 3. It holds at most `burstMax` lines in memory.
+ * 3. It holds at most `burstMax` lines of an operation in memory, of at most `operationsMax`.
+ * 4. A flood of one operation keeps no line of another one from being written.
  */
 export class Refusals {
   private total = 0
-  private suppressed = 0
-  private allowance: number
-  private refilledAt: number
+  private readonly rate: RefusalRate
   private waiting: Refused[] = []
   private writing: Promise<void> | undefined
 
   constructor(private readonly options: RefusalsOptions) {
-    this.allowance = options.burstMax
-    this.refilledAt = options.now()
+    this.rate = new RefusalRate(options)
   }
 
   /** Attempts since the service started. */
@@ -58,36 +53,27 @@ export class Refusals {
   record(attempt: Attempt): void {
     this.total += 1
     const time = this.options.now()
-    if (!this.mayWrite(time)) {
-      this.suppressed += 1
-      return
-    }
-    const { suppressed } = this
-    this.suppressed = 0
-    this.waiting.push({ ...clipped(attempt), time, suppressed })
+    const line = clipped(attempt)
+    const suppressed = this.rate.take(line.operation, time)
+    if (suppressed === undefined) return
+    if (this.waitingOf(line.operation) >= this.options.burstMax)
+      return this.rate.giveUp(line.operation, suppressed)
+    this.waiting.push({ ...line, time, suppressed })
     this.writing ??= this.drain()
   }
 
   /** Writes what waits, and a last line for what was only counted. */
   async close(): Promise<void> {
-    if (this.suppressed > 0) {
-      const { suppressed, options } = this
-      this.suppressed = 0
-      this.waiting.push({ operation: 'close', reason: 'closed', time: options.now(), suppressed })
+    const suppressed = this.rate.settle()
+    if (suppressed > 0) {
+      this.waiting.push({ operation: 'close', reason: 'closed', time: this.options.now(), suppressed })
       this.writing ??= this.drain()
     }
     await this.writing
   }
 
-  private mayWrite(time: number): boolean {
-    const { burstMax, lineMs } = this.options
-    // A clock that steps back gives nothing, and takes nothing.
-    const gained = Math.max(0, time - this.refilledAt) / lineMs
-    this.refilledAt = time
-    this.allowance = Math.min(burstMax, this.allowance + (Number.isFinite(gained) ? gained : 0))
-    if (this.allowance < 1 || this.waiting.length >= burstMax) return false
-    this.allowance -= 1
-    return true
+  private waitingOf(operation: string): number {
+    return this.waiting.filter((each) => each.operation === operation).length
   }
 
   private async drain(): Promise<void> {
