@@ -1,13 +1,24 @@
 import { isSessionError, type Session, type SessionEvent, type Sessions } from '@tidemark/session-core'
 import type { Bus } from './bus.ts'
 import type { Compaction } from './compaction.ts'
+import { automaticAttempts, compactions } from './compactions.ts'
+import type { Budget } from './budget.ts'
 import type { Settings } from './config.ts'
-import { readStatus, type OverBudget, type OverBudgetReason } from './status.ts'
+import type { OverBudgets } from './over-budgets.ts'
+import { mayTry } from './may-try.ts'
+import { Refusals } from './refusals.ts'
+import type { Runs } from './runs.ts'
+import { roughTokens } from './size.ts'
+import { readStatus } from './status.ts'
+import { countInTurns } from './token-count.ts'
 
 interface Own {
   readonly sessions: Sessions
   readonly compaction: Compaction
+  readonly runs: Runs
+  readonly overs: OverBudgets
   readonly settings: Settings
+  readonly budget: Budget
   readonly bus: Bus
 }
 
@@ -27,11 +38,11 @@ const acting = new WeakMap<Sessions['vocabulary'], Set<Automatic>>()
 export class Automatic {
   private readonly waiting = new Map<Session, NodeJS.Immediate>()
   private readonly busy = new WeakSet<Session>()
-  /** What the bus was told of sessions that are over their budget. */
-  private readonly told = new WeakMap<Session, OverBudgetReason>()
+  private readonly refusals: Refusals
   private closed = false
 
   constructor(private readonly own: Own) {
+    this.refusals = new Refusals(own.budget, own.settings.attemptsMax)
     const others = acting.get(own.sessions.vocabulary) ?? new Set()
     acting.set(own.sessions.vocabulary, others.add(this))
   }
@@ -70,14 +81,52 @@ export class Automatic {
   private async look(session: Session): Promise<void> {
     const [first] = acting.get(this.own.sessions.vocabulary) ?? []
     if (first !== this || this.busy.has(session)) return
+    this.own.runs.trySettle(session)
+    if (!this.refusals.mayTry(session)) return
     this.busy.add(session)
+    const since = session.log.length
     try {
       await this.attend(session)
     } catch (error) {
-      if (!isExpected(error)) this.own.bus.report(error)
+      if (!isExpected(error)) this.failed(session, error, since)
     } finally {
       this.busy.delete(session)
     }
+  }
+
+  /** What was begun tells of its own end. What was not has to be told here, and counted. */
+  private failed(session: Session, cause: unknown, since: number): void {
+    const { bus, overs } = this.own
+    bus.report(cause)
+    if (this.closed || !this.isOurs(session) || hasBegun(session, since)) return
+    const { count, sizeBytes = Infinity } = this.refusals.add(session)
+    // No text has more tokens than bytes: of so small a session nothing was to be begun.
+    if (sizeBytes <= this.own.budget.triggerTokens) return
+    if (Number.isFinite(sizeBytes)) this.record(session, cause, sizeBytes)
+    overs.tellRefused(session, cause, count)
+  }
+
+  /** As durably as the session allows: a start that ended at once, which counts as a try in its next lives as well. */
+  private record(session: Session, cause: unknown, sizeBytes: number): void {
+    const { runs, bus } = this.own
+    const range = { from: 0, through: session.log.length - 1 }
+    const start = { id: globalThis.crypto.randomUUID(), trigger: 'automatic', range, sizeBytes } as const
+    try {
+      if (this.mayRecord(session, sizeBytes)) runs.fail(session, start, cause)
+    } catch (error) {
+      // Most often what the start itself was refused with.
+      if (!isSessionError(error)) throw error
+      if (!isSessionError(cause) || cause.code !== error.code) bus.report(error)
+    }
+  }
+
+  /** The log tells of no more failures than it would if each of them had been begun. */
+  private mayRecord(session: Session, sizeBytes: number): boolean {
+    const { budget, settings } = this.own
+    const { count: attempts, tokensAtLast } = automaticAttempts(session.read(compactions))
+    const { contextTokensMax } = budget
+    const tried = { attempts, attemptsMax: settings.attemptsMax, contextTokensMax, tokensAtLast }
+    return mayTry({ ...tried, tokensNow: roughTokens(sizeBytes) })
   }
 
   private async attend(session: Session): Promise<void> {
@@ -91,23 +140,25 @@ export class Automatic {
   }
 
   private async compact(session: Session): Promise<void> {
-    const { compaction } = this.own
+    const { compaction, overs } = this.own
+    await countInTurns(session.messages(), this.own.budget.tokenizer)
     if (this.closed || !this.isOurs(session)) return
     let { status, isDue } = this.read(session)
     if (status.isOver && !status.live) {
       await this.prune(session)
       ;({ status, isDue } = this.read(session))
     }
-    if (!status.isOver) return void this.told.delete(session)
-    if (status.isExhausted) return this.tell(session, 'attempts-exhausted')
-    if (!isDue && !status.live && status.attempts === 0) return this.tell(session, 'not-enough')
+    if (!status.isOver) return this.forget(session)
+    if (status.isExhausted) return overs.tell(session, 'attempts-exhausted')
+    if (!isDue && !status.live && status.attempts === 0) return overs.tell(session, 'not-enough')
     if (!isDue || this.closed || !this.isOurs(session)) return
     try {
       const result = await compaction.compact(session, { trigger: 'automatic' })
-      if (result.outcome === 'nothing') return this.tell(session, result.reason)
+      this.refusals.forget(session)
+      if (result.outcome === 'nothing') return overs.tell(session, result.reason)
     } catch (error) {
       if (!isSessionError(error) || error.code !== 'PINS_TOO_LARGE') throw error
-      return this.tell(session, 'facts-too-large')
+      return overs.tell(session, 'facts-too-large')
     }
     // What came meanwhile may call for the next one; what was told of the last one may be true no more.
     this.notice(session)
@@ -123,13 +174,15 @@ export class Automatic {
     return readStatus(session, this.own.settings)
   }
 
-  /** Once, until the reason changes or the session is within its budget again. */
-  private tell(session: Session, reason: OverBudgetReason): void {
-    if (this.told.get(session) === reason) return
-    this.told.set(session, reason)
-    const notice: OverBudget = Object.freeze({ ...this.read(session).status, reason })
-    this.own.bus.tell('tidemark/over-budget', session, notice)
+  private forget(session: Session): void {
+    this.own.overs.forget(session)
+    this.refusals.forget(session)
   }
+}
+
+/** Whether a compaction was begun from there on, whatever became of it. */
+function hasBegun({ log }: Session, since: number): boolean {
+  return [...log.range(Math.max(since, log.base))].some(({ type }) => type === 'compact/start')
 }
 
 /** Somebody else was faster, or the session ended. */

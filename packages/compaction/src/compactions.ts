@@ -2,11 +2,13 @@ import {
   boundaryType,
   defineProjection,
   isEvent,
+  isOrphaned,
   type Projection,
   type SessionEvent,
 } from '@tidemark/session-core'
 import { compaction } from './bracket.ts'
 import type { CompactionErrorCode, CompactionTrigger, SeqRange } from './event.ts'
+import { roughTokens } from './size.ts'
 
 /**
  * What became of a compaction.
@@ -29,6 +31,8 @@ export interface CompactionRecord {
   readonly code?: CompactionErrorCode
   /** Of the transcript when it began. */
   readonly tokens?: number
+  /** The same, of one that failed before its tokens were counted. */
+  readonly sizeBytes?: number
   /** Of the transcript after it was applied. */
   readonly tokensAfter?: number
   /** While it is live: whether its summary was recorded. */
@@ -55,13 +59,13 @@ const none: CompactionsState = Object.freeze({ records: Object.freeze([]), dropp
 
 export const compactions: Projection<CompactionsState> = defineProjection<CompactionsState>({
   name: 'compactions',
-  version: 1,
+  version: 2,
   init: () => none,
   apply: fold,
 })
 
 function fold(state: CompactionsState, event: SessionEvent): CompactionsState {
-  if (event.type === boundaryType) return changed(state, isLive, orphaned)
+  if (event.type === boundaryType) return changed(state, isOrphanedAt(event.seq), orphaned)
   if (isEvent(event, 'compact/start')) return begun(state, event)
   if (isEvent(event, 'compact/summary')) {
     return changed(state, isLiveOf(event.data.id), (record) => ({ ...record, hasSummary: true }))
@@ -74,13 +78,14 @@ function fold(state: CompactionsState, event: SessionEvent): CompactionsState {
 }
 
 function begun(state: CompactionsState, { seq, data }: SessionEvent<'compact/start'>): CompactionsState {
-  const { id, trigger, range, tokens } = data
+  const { id, trigger, range, tokens, sizeBytes } = data
   // A start takes the place of a live one of the same id; only history can hold such a thing.
   const { records, droppedCount } = changed(state, isLiveOf(id), (record) =>
     over(record, { fate: 'abandoned', endSeq: seq }),
   )
-  const record = { id, trigger, range, startSeq: seq, fate: 'live', ...(tokens !== undefined && { tokens }) }
-  return bounded({ records: [...records, Object.freeze(record as CompactionRecord)], droppedCount })
+  const size = { ...(tokens !== undefined && { tokens }), ...(sizeBytes !== undefined && { sizeBytes }) }
+  const record: CompactionRecord = { id, trigger, range, startSeq: seq, fate: 'live', ...size }
+  return bounded({ records: [...records, Object.freeze(record)], droppedCount })
 }
 
 function ended(state: CompactionsState, { seq, data }: SessionEvent<'compact/end'>): CompactionsState {
@@ -137,6 +142,10 @@ function isLive({ fate }: CompactionRecord): boolean {
   return fate === 'live'
 }
 
+function isOrphanedAt(boundarySeq: number): (record: CompactionRecord) => boolean {
+  return (record) => isLive(record) && isOrphaned(record.startSeq, boundarySeq)
+}
+
 function isLiveOf(id: string): (record: CompactionRecord) => boolean {
   return (record) => isLive(record) && record.id === id
 }
@@ -159,7 +168,8 @@ export interface Attempts {
 export function automaticAttempts({ records }: CompactionsState): Attempts {
   const applied = records.findLastIndex(({ fate }) => fate === 'applied')
   const tried = records.slice(applied + 1).filter(isUnapplied)
-  const tokensAtLast = tried.at(-1)?.tokens
+  const last = tried.at(-1)
+  const tokensAtLast = last?.sizeBytes === undefined ? last?.tokens : roughTokens(last.sizeBytes)
   const tokensLeft = records[applied]?.tokensAfter
   return {
     count: tried.length,

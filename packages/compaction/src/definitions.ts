@@ -17,7 +17,7 @@ export function definitionsWith(facts: Projection<FactsState>): Definitions {
   return { ...vocabulary, projections: [facts, compactions] }
 }
 
-const startIds = ['id', 'trigger', 'range', 'tokens']
+const startIds = ['id', 'trigger', 'range', 'tokens', 'sizeBytes']
 
 const vocabulary: Definitions = {
   owner: '@tidemark/compaction',

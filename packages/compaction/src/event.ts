@@ -42,6 +42,8 @@ export interface CompactStart {
   readonly range: SeqRange
   /** Of the transcript at that moment, where the host has a budget in tokens. */
   readonly tokens?: number
+  /** Of the transcript, in UTF-8 bytes, where it failed before its tokens were counted; then the range is all of it. */
+  readonly sizeBytes?: number
 }
 
 /** A fact as it was in force when the compaction was applied. */

@@ -1,11 +1,13 @@
 import { tracked, type Sessions } from '@tidemark/session-core'
 import { Automatic } from './automatic.ts'
+import { budgetOf } from './budget.ts'
 import { Bus } from './bus.ts'
 import { Compaction } from './compaction.ts'
 import { Config } from './config.ts'
 import { definitionsWith } from './definitions.ts'
 import { factsWith } from './fact.ts'
 import type { CompactionHost } from './host.ts'
+import { OverBudgets } from './over-budgets.ts'
 import { Runs } from './runs.ts'
 
 export const name = 'tidemark-compaction'
@@ -22,12 +24,21 @@ export function apply(ctx: CompactionHost, config?: Config): void {
     const facts = factsWith(settings.labels)
     yield sessions.define(definitionsWith(facts))
     const bus = new Bus(ctx)
-    const runs = new Runs(bus)
+    const overs = new OverBudgets(settings, bus)
+    const runs = new Runs(bus, overs)
     yield () => runs.close()
     yield ctx.on('tidemark/disposed', (session) => runs.drop(session))
     yield ctx.on('tidemark/durable', (session) => runs.retry(session))
+    // A writer need not tell when it takes events again.
+    yield ctx.on('tidemark/event', (session, { type }) => {
+      if (type === 'step/end' || type === 'turn/end') runs.retry(session)
+    })
     const compaction = new Compaction(ctx, settings, { sessions, runs, facts, bus })
-    if (settings.automatic) yield* automatically(ctx, new Automatic({ sessions, compaction, settings, bus }))
+    const budget = budgetOf(settings)
+    if (settings.automatic && budget) {
+      const automatic = new Automatic({ sessions, compaction, runs, overs, settings, budget, bus })
+      yield* automatically(ctx, automatic)
+    }
     yield ctx.provide('compaction', tracked(compaction, 'compaction'))
   }, 'ctx.compaction')
 }

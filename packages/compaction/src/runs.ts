@@ -1,8 +1,10 @@
 import { SessionError, type Session } from '@tidemark/session-core'
 import { compaction } from './bracket.ts'
 import type { Bus } from './bus.ts'
-import type { CompactEnd } from './event.ts'
+import type { CompactStart } from './event.ts'
 import type { CompactionEnded, CompactionResult } from './result.ts'
+import { LeftEnds } from './left-ends.ts'
+import type { OverBudgets } from './over-budgets.ts'
 import { recordEnd } from './record-end.ts'
 import { Run, type Task } from './run.ts'
 
@@ -11,19 +13,21 @@ import { Run, type Task } from './run.ts'
  *
  * 1. The log says whether a session is busy, and this map never does.
  * 2. Nothing is begun after `close`.
- * 3. An end that a session did not take is tried again soon, whenever events become durable, and before anything
- *    else is begun.
+ * 3. An end that a session did not take is tried again before anything else is begun.
  */
 export class Runs {
   private readonly running = new Map<Session, Run>()
-  /** Ends that a session did not take when they were due. */
-  private readonly left = new Map<Session, CompactEnd>()
-  private readonly retrying = new Map<Session, NodeJS.Immediate>()
+  private readonly left: LeftEnds
   /** Sessions that were disposed while this was loaded: what is live in them stays so in their log. */
   private readonly disposed = new WeakSet<Session>()
   private closed = false
 
-  constructor(private readonly bus: Bus) {}
+  constructor(
+    private readonly bus: Bus,
+    private readonly overs: OverBudgets,
+  ) {
+    this.left = new LeftEnds(bus)
+  }
 
   /**
    * @throws SessionError `DISPOSED` once closed and for a session that is over, `BUSY` while one is live in it; nothing
@@ -35,7 +39,7 @@ export class Runs {
     const { id } = session
     if (this.disposed.has(session))
       throw new SessionError('DISPOSED', `${id}: this session is over; nothing was begun`, { sessionId: id })
-    this.settleLeft(session)
+    this.left.settle(session)
     const live = session.open(compaction).find(({ status }) => status === 'live')
     if (live === undefined) return
     throw new SessionError('BUSY', `${id}: a compaction is live since seq ${live.seq}`, {
@@ -49,9 +53,7 @@ export class Runs {
     const run = new Run(session, task, (left) => {
       // A listener that heard of the end may have begun the next one.
       if (this.running.get(session) === run) this.running.delete(session)
-      if (left === undefined) return
-      this.left.set(session, left)
-      this.retry(session)
+      if (left !== undefined) this.left.leave(session, left)
     })
     this.running.set(session, run)
     try {
@@ -72,31 +74,47 @@ export class Runs {
     }
   }
 
-  /** The session may take now what it did not take before. */
-  retry(session: Session): void {
-    if (!this.left.has(session) || this.retrying.has(session) || this.closed) return
-    const again = (): void => {
-      this.retrying.delete(session)
-      this.trySettle(session)
+  /**
+   * Records one that cannot be begun, so that it counts as a try. Throws what `refuseBusy` and the append of the start
+   * throw.
+   */
+  fail(session: Session, start: CompactStart, cause: unknown): void {
+    this.refuseBusy(session)
+    const { id, trigger } = start
+    const end = { id, outcome: 'failed', error: { code: 'START_FAILED' } } as const
+    const { seq } = session.append('compact/start', start)
+    try {
+      recordEnd(session, end, seq)
+    } catch (error) {
+      if (!this.disposed.has(session)) this.left.leave(session, end)
+      this.bus.report(error)
     }
-    this.retrying.set(session, setImmediate(again))
+    const ended: CompactionEnded = { ...end, trigger, error: { ...end.error, cause } }
+    this.bus.tell('tidemark/compaction', session, Object.freeze(ended))
+  }
+
+  /** The session may take now an end that it did not take before. */
+  retry(session: Session): void {
+    this.left.retry(session)
+  }
+
+  /** The same at once. */
+  trySettle(session: Session): void {
+    this.left.trySettle(session)
   }
 
   /** The session is over, and so is its compaction. */
   drop(session: Session): void {
     this.disposed.add(session)
     this.running.get(session)?.drop()
-    this.forget(session)
+    this.left.forget(session)
   }
 
   /** Cancels what is running and says so in each log, at once: the vocabulary is about to go. */
   close(): void {
     this.closed = true
     for (const run of [...this.running.values()]) run.cancel('UNLOADED')
-    for (const session of [...this.left.keys()]) {
-      this.trySettle(session)
-      this.forget(session)
-    }
+    this.left.close()
   }
 
   private async tellEnd(session: Session, { start }: Task, result: Promise<CompactionResult>): Promise<void> {
@@ -116,28 +134,5 @@ export class Runs {
       ended = { outcome: 'unrecorded', id, trigger, cause }
     }
     this.bus.tell('tidemark/compaction', session, Object.freeze(ended))
-  }
-
-  private trySettle(session: Session): void {
-    try {
-      this.settleLeft(session)
-    } catch (error) {
-      this.bus.report(error) // the session takes no events: the next boundary ends it
-    }
-  }
-
-  /** A session that took no events for a while would else stay busy with a compaction that is over. */
-  private settleLeft(session: Session): void {
-    const end = this.left.get(session)
-    if (end === undefined) return
-    const live = session.open(compaction).find(({ key, status }) => key === end.id && status === 'live')
-    if (live) recordEnd(session, end, live.seq)
-    this.forget(session)
-  }
-
-  private forget(session: Session): void {
-    this.left.delete(session)
-    clearImmediate(this.retrying.get(session))
-    this.retrying.delete(session)
   }
 }

@@ -45,6 +45,7 @@ export const schemas = {
     trigger: z.enum(['manual', 'automatic']),
     range: z.strictObject({ from: seq, through: seq }).refine(({ from, through }) => from <= through),
     tokens: seq.optional(),
+    sizeBytes: seq.optional(),
   }),
   'compact/summary': z.strictObject({
     id,

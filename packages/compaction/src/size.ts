@@ -2,12 +2,18 @@ import type { RenderedMessage, TranscriptMessage } from '@tidemark/session-core'
 
 /** What a provider adds around each message and each part, roughly. */
 const frameSizeBytes = 16
+const sizeBytesPerToken = 4
 
 type Message = RenderedMessage | TranscriptMessage
 type Part = Message['parts'][number]
 
 export function sizeBytesOf(text: string): number {
   return Buffer.byteLength(text, 'utf8')
+}
+
+/** Where no tokenizer is asked. */
+export function roughTokens(sizeBytes: number): number {
+  return Math.ceil(sizeBytes / sizeBytesPerToken)
 }
 
 /** Bytes that messages take in a model's context, as a stand-in for tokens. O(their content). */

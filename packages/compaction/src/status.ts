@@ -1,4 +1,4 @@
-import type { SessionView } from '@tidemark/session-core'
+import type { SessionErrorCode, SessionView } from '@tidemark/session-core'
 import { compaction } from './bracket.ts'
 import { budgetOf } from './budget.ts'
 import { automaticAttempts, compactions } from './compactions.ts'
@@ -25,12 +25,24 @@ export interface CompactionStatus {
   }
 }
 
-/** Why a session over its budget stays so. `not-enough`: the last compaction was applied and left too much. */
-export type OverBudgetReason = NothingReason | 'not-enough' | 'attempts-exhausted' | 'facts-too-large'
+/**
+ * Why a session over its budget stays so. `not-enough`: the last compaction was applied and left too much; `refused`:
+ * nothing could be begun.
+ */
+export type OverBudgetReason =
+  NothingReason | 'not-enough' | 'attempts-exhausted' | 'facts-too-large' | 'refused'
 
 /** What `tidemark/over-budget` tells. */
-export interface OverBudget extends CompactionStatus {
-  readonly reason: OverBudgetReason
+export type OverBudget =
+  (CompactionStatus & { readonly reason: Exclude<OverBudgetReason, 'refused'> }) | OverBudgetRefused
+
+/** It may be over its budget. Without a status where nobody can tell, since a tokenizer fails for one. */
+export interface OverBudgetRefused extends Partial<CompactionStatus> {
+  readonly reason: 'refused'
+  /** What it was refused with; `START_FAILED` where something foreign threw. */
+  readonly code: SessionErrorCode | 'START_FAILED'
+  /** How many in a row, in this process. The next one waits for the growth that a recorded failure waits for. */
+  readonly refusals: number
 }
 
 /** Reads only. `isDue`: an automatic compaction may begin now, as far as the log says. */

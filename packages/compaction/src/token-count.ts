@@ -1,4 +1,5 @@
 import type { RenderedMessage, TranscriptMessage } from '@tidemark/session-core'
+import { messagesSizeBytes } from './size.ts'
 import { tokensOf, type Tokenizer } from './tokenizer.ts'
 
 /** What a provider adds around each message and each part, roughly. */
@@ -7,6 +8,8 @@ const partFrameTokens = 2
 /** Of a picture, however large: providers scale them down. */
 const imageTokensMax = 2_000
 const base64LengthPerToken = 16 / 3 // four bytes
+/** Some 20 ms of counting. */
+const turnSizeBytes = 65_536
 
 type Message = RenderedMessage | TranscriptMessage
 type Part = Message['parts'][number]
@@ -20,6 +23,19 @@ const counted = new WeakMap<Tokenizer, WeakMap<Message, number>>()
  */
 export function messagesTokens(messages: readonly Message[], tokenizer: Tokenizer): number {
   return messages.reduce((sum, message) => sum + messageTokens(message, tokenizer), 0)
+}
+
+/** The same work, a piece at a time: whoever else has something to do comes in between. */
+export async function countInTurns(messages: readonly Message[], tokenizer: Tokenizer): Promise<void> {
+  let sizeBytes = 0
+  for (const message of messages) {
+    if (counted.get(tokenizer)?.has(message)) continue
+    messageTokens(message, tokenizer)
+    sizeBytes += messagesSizeBytes([message])
+    if (sizeBytes < turnSizeBytes) continue
+    sizeBytes = 0
+    await new Promise(setImmediate)
+  }
 }
 
 export function messageTokens(message: Message, tokenizer: Tokenizer): number {
