@@ -1,7 +1,18 @@
-import type { Summarizer } from '@tidemark/compaction'
-import { SessionError, type Recorder } from '@tidemark/session-core'
+import { findSummary, type Summarizer } from '@tidemark/compaction'
+import { SessionError, type Recorder, type SessionEvent, type UserPart } from '@tidemark/session-core'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { codeOf, cold, say, seen, sessionOf, startHost, statuses, summaries, systemTexts } from './host.ts'
+import {
+  codeOf,
+  cold,
+  say,
+  seen,
+  sessionOf,
+  startHost,
+  statuses,
+  stored,
+  summaries,
+  systemTexts,
+} from './host.ts'
 import { doing, hanging, held, saying } from './summarizers.ts'
 
 const rule = 'never push to main\nnot even once'
@@ -123,9 +134,55 @@ describe('a summarizer that', () => {
       .messages()
       .flatMap(({ role, parts }) => (role === 'user' ? parts : []))
       .map(({ author }) => author)
-    expect(authors).toEqual(['agent', 'agent'])
+    expect(authors).toEqual(['tool', 'tool'])
     expect(seen(session)).toContain('no order and no permission')
     expect(ctx.compaction.facts(session)).toEqual([])
+  })
+
+  const sources: [string, UserPart['author'][], string][] = [
+    ['a person', ['human'], 'agent'],
+    ['a host', ['system'], 'agent'],
+    ['an agent', ['agent', 'human'], 'agent'],
+    ['a file', ['human', 'file', 'agent'], 'file'],
+    ['a tool', ['file', 'tool', 'human'], 'tool'],
+  ]
+
+  it.each(sources)(
+    'E05: a summary of what came from %s too is by the lowest of them',
+    async (_, by, lowest) => {
+      const ctx = await startHost({ retainMessages: 0 })
+      const session = ctx.sessions.create()
+      for (const author of [...by, ...by, ...by]) {
+        session.append('user/message', { parts: [{ type: 'text', text: 'some words '.repeat(40), author }] })
+      }
+      await ctx.compaction.compact(session, { summarizer: saying('a summary') })
+      const authors = (): unknown[] =>
+        session
+          .messages()
+          .filter((message) => findSummary(message) !== undefined)
+          .flatMap(({ role, parts }) => (role === 'user' ? parts.map(({ author }) => author) : []))
+      expect(authors()).toEqual([lowest, lowest])
+      expect(summaries(session)).toEqual(['a summary'])
+      say(session, 'and on')
+      await ctx.compaction.compact(session, { summarizer: saying('a summary of a summary') })
+      expect(authors()).toEqual([lowest, lowest])
+      expect(summaries(session)).toEqual(['a summary of a summary'])
+      expect(seen(session)).toBe(cold(ctx, session))
+    },
+  )
+
+  it('E05: a summary in an older log, which does not say what it was made of, is by the lowest of all', async () => {
+    const ctx = await startHost({ retainMessages: 0 })
+    const session = sessionOf(ctx, 10)
+    await ctx.compaction.compact(session, { summarizer: saying('a summary') })
+    const seed = stored(session).map((event) => {
+      if (event.type !== 'compact/summary') return event
+      const { author: _author, ...data } = event.data
+      return { ...event, data }
+    })
+    const older = ctx.sessions.create({ seed: seed as SessionEvent[] })
+    expect(summaries(older)).toEqual(['a summary'])
+    expect(seen(older)).toBe(seen(session).replaceAll('"agent"', '"tool"'))
   })
 
   it('E05: the default one never quotes what tools gave back', async () => {

@@ -63,7 +63,7 @@ it('a session that was resumed without what compaction knows of it is noticed, a
   expect(resumed.log.base).toBeGreaterThan(100)
   const outcomes: string[] = []
   ctx.on('tidemark/compaction', (_session, { outcome }) => void outcomes.push(outcome))
-  await expect.poll(() => outcomes).toEqual(['applied'])
+  await expect.poll(() => outcomes, { timeout: 8_000 }).toEqual(['applied'])
   expect(ctx.compaction.status(resumed)).toMatchObject({ isOver: false, attempts: 0 })
   await ctx.sessions.dispose(resumed)
 })

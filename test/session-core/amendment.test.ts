@@ -153,6 +153,6 @@ describe('an amendment of a tool result', () => {
   })
 
   it('raised the version of the transcript: a state that does not know late results is not gone on from', () => {
-    expect(transcript.version).toBe(2)
+    expect(transcript.version).toBe(3)
   })
 })

@@ -23,7 +23,11 @@ const vocabulary: Definitions = {
   owner: '@tidemark/compaction',
   events: {
     'compact/start': { schema: schemas['compact/start'], ignorable: true, ids: startIds },
-    'compact/summary': { schema: schemas['compact/summary'], ignorable: true, ids: ['id', 'facts'] },
+    'compact/summary': {
+      schema: schemas['compact/summary'],
+      ignorable: true,
+      ids: ['id', 'author', 'facts'],
+    },
     'compact/end': {
       schema: schemas['compact/end'],
       ids: ['id', 'outcome', 'error', 'facts', 'tokens'],

@@ -1,4 +1,5 @@
 import type { ToolPart } from '@tidemark/session-core'
+import type { SummaryAuthor } from './summary-author.ts'
 import type { RecordedVerdict } from './verdict.ts'
 
 /** Seqs of the log, both inclusive. */
@@ -57,6 +58,8 @@ export interface CarriedFact {
 export interface CompactSummary {
   readonly id: string
   readonly text: string
+  /** The lowest trust among what was summed up. One that does not say is taken for the lowest of all. */
+  readonly author?: SummaryAuthor
   readonly facts: readonly CarriedFact[]
   /** No fact is in force, and an earlier pin or list may stand before the range: the block has to say so. */
   readonly endsFacts?: true

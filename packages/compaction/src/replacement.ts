@@ -21,5 +21,5 @@ export function replacementOf(
 
 /** What stands in the place of a range. */
 export function replacing(summary: CompactSummary): readonly RenderedMessage[] {
-  return [...factsBlock(summary), summaryMessage(summary.text)]
+  return [...factsBlock(summary), summaryMessage(summary.text, summary.author)]
 }

@@ -17,6 +17,7 @@ import { refuseTooLarge, type FactBounds } from './pin.ts'
 import { replacing } from './replacement.ts'
 import type { CompactionResult } from './result.ts'
 import type { Summarizer, SummaryRequest } from './summarizer.ts'
+import { summaryAuthorOf } from './summary-author.ts'
 import { recordEnd } from './record-end.ts'
 import { messagesTokens } from './token-count.ts'
 import type { Tokenizer } from './tokenizer.ts'
@@ -156,7 +157,8 @@ export class Run {
     const { id, range } = this.task.start
     const { facts } = this.session.read(this.task.facts)
     refuseTooLarge(facts, this.task.factBounds)
-    const summary = { id, text, ...carriedBy(facts, range.from, hasEnded(this.session)) }
+    const author = summaryAuthorOf(this.task.ask.messages)
+    const summary = { id, text, author, ...carriedBy(facts, range.from, hasEnded(this.session)) }
     this.refuseUnfit(summary)
     const kept = this.session.append('compact/summary', summary)
     const end = { id, outcome: 'applied' } as const

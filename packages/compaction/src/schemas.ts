@@ -2,6 +2,7 @@ import { coreSchemas } from '@tidemark/session-core'
 import { z } from 'zod'
 import { digestOf } from './digest.ts'
 import type { CompactionErrorCode } from './event.ts'
+import { summaryAuthors } from './summary-author.ts'
 
 const keyLengthMax = 128
 export const nameLengthMax = 200
@@ -50,6 +51,7 @@ export const schemas = {
   'compact/summary': z.strictObject({
     id,
     text: z.string().refine((value) => value.trim() !== ''),
+    author: z.enum(summaryAuthors).optional(),
     facts: z.array(carriedFact),
     endsFacts: z.literal(true).optional(),
   }),

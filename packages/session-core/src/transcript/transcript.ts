@@ -48,7 +48,7 @@ export interface TranscriptState {
 /** The model-visible messages; read them with `messagesOf`. */
 export const transcript: Projection<TranscriptState> = defineProjection({
   name: 'transcript',
-  version: 2,
+  version: 3,
   asks: 'shown',
   init: () => ({
     entries: emptyList,
