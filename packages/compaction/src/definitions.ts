@@ -30,7 +30,7 @@ const vocabulary: Definitions = {
     },
     'compact/end': {
       schema: schemas['compact/end'],
-      ids: ['id', 'outcome', 'error', 'facts', 'tokens'],
+      ids: ['id', 'outcome', 'error', 'facts', 'tokens', 'isOverContext'],
       replaces: replacementOf,
     },
     'tool/pruned': {

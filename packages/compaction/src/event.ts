@@ -74,6 +74,8 @@ export interface CompactEnd {
   readonly facts?: RecordedVerdict
   /** Of the transcript after it was applied, where the host has a budget in tokens. */
   readonly tokens?: number
+  /** They are more than the context: what was appended while the summary was made did not leave room. */
+  readonly isOverContext?: true
 }
 
 /** What stands in the transcript in the place of a tool's result from here on. */

@@ -32,8 +32,10 @@ export class OverBudgets {
 
   /** After a compaction that was applied. `isOverContext`: with what came meanwhile it takes more than the context. */
   judgeApplied(session: Session, isOverContext: boolean): void {
-    if (isOverContext) return this.tell(session, 'not-enough')
-    if (this.findStatus(session)?.isOver === false) this.forget(session)
+    const status = this.findStatus(session)
+    if (status && isOverContext)
+      this.tellOnce(session, 'not-enough', () => ({ ...status, reason: 'not-enough' }))
+    else if (status?.isOver === false) this.forget(session)
   }
 
   private tellOnce(session: Session, what: string, notice: () => OverBudget): void {

@@ -41,6 +41,8 @@ export type CompactionResult =
       readonly range: SeqRange
       readonly seq: number
       readonly facts: FactsVerdict
+      /** With what was appended while the summary was made, the transcript takes more than the context. */
+      readonly isOverContext?: true
     }
   | { readonly outcome: 'nothing'; readonly reason: NothingReason }
   | { readonly outcome: 'failed' | 'cancelled'; readonly id: string; readonly error: CompactionFailure }

@@ -169,17 +169,21 @@ export class Run {
     this.refuseUnfit(kept.data) // a redaction may have made it longer
     const told = this.told(after, kept.seq)
     const { seq } = this.session.append('compact/end', { ...end, ...told })
-    return { outcome: 'applied', id, range, seq, facts: this.verdict(this.session.messages(), kept.seq) }
+    const verdict = this.verdict(this.session.messages(), kept.seq)
+    const { isOverContext } = told
+    return { outcome: 'applied', id, range, seq, facts: verdict, ...(isOverContext && { isOverContext }) }
   }
 
-  /** What the transcript comes to, for who reads the log later. */
+  /** What the transcript comes to, with all that was appended meanwhile, for who reads the log later. */
   private told(
     after: readonly TranscriptMessage[],
     summarySeq: number,
-  ): Pick<CompactEnd, 'facts' | 'tokens'> {
+  ): Pick<CompactEnd, 'facts' | 'tokens' | 'isOverContext'> {
     const { fit } = this.task
-    const tokens = fit && messagesTokens(after, fit.tokenizer)
-    return { facts: recorded(this.verdict(after, summarySeq)), ...(tokens !== undefined && { tokens }) }
+    const facts = recorded(this.verdict(after, summarySeq))
+    if (fit === undefined) return { facts }
+    const tokens = messagesTokens(after, fit.tokenizer)
+    return { facts, tokens, ...(tokens > fit.contextTokensMax && { isOverContext: true }) }
   }
 
   private verdict(messages: readonly TranscriptMessage[], summarySeq: number): FactsVerdict {

@@ -117,8 +117,8 @@ export class Runs {
     this.left.close()
   }
 
-  private async tellEnd(session: Session, { start }: Task, result: Promise<CompactionResult>): Promise<void> {
-    const { id, trigger } = start
+  private async tellEnd(session: Session, task: Task, result: Promise<CompactionResult>): Promise<void> {
+    const { id, trigger } = task.start
     let ended: CompactionEnded
     try {
       const how = await result
@@ -134,5 +134,7 @@ export class Runs {
       ended = { outcome: 'unrecorded', id, trigger, cause }
     }
     this.bus.tell('tidemark/compaction', session, Object.freeze(ended))
+    if (task.fit && ended.outcome === 'applied')
+      this.overs.judgeApplied(session, ended.isOverContext === true)
   }
 }

@@ -63,6 +63,7 @@ export const schemas = {
       .strictObject({ presentCount: seq, missingCount: seq, missingKeys: z.array(key).max(32) })
       .optional(),
     tokens: seq.optional(),
+    isOverContext: z.literal(true).optional(),
   }),
   'fact/pinned': z
     .strictObject({ key, text, digest: z.string(), sourceSeq: seq.optional(), by })
