@@ -43,7 +43,8 @@ describe('a fact that a model asks for', () => {
       ...wish,
       by: 'a model, through stranger',
     })
-    expect(asked).toEqual([{ session, operation: 'pin', ...wish, through: 'stranger' }])
+    const by = 'a model, through stranger'
+    expect(asked).toEqual([{ session, operation: 'pin', ...wish, by, through: 'stranger' }])
     await stranger.compaction.requestPin(session, { ...wish, text: 'otherwise' })
     expect(asked[1]).toMatchObject({ text: 'otherwise', textInForce: wish.text })
     expect(await stranger.compaction.requestUnpin(session, 'rule')).toBe(true)
@@ -51,10 +52,31 @@ describe('a fact that a model asks for', () => {
       session,
       operation: 'unpin',
       key: 'rule',
+      by,
       textInForce: 'otherwise',
       through: 'stranger',
     })
     expect(types(session)).toEqual(['fact/pinned', 'fact/pinned', 'fact/unpinned'])
+  })
+
+  it('is recorded as asked for by a model, whoever the caller says it is, and the question says so', async () => {
+    const asked: AuthorizeFactRequest[] = []
+    answering((request) => (asked.push(request), request.allow()))
+    const { seq: sourceSeq } = session.append('user/message', { parts: [] })
+    const input = { ...wish, sourceSeq, by: 'human' } as typeof wish
+    const by = 'a model, through stranger'
+    expect(await stranger.compaction.requestPin(session, input)).toMatchObject({ ...wish, by, sourceSeq })
+    expect(asked).toMatchObject([{ by, sourceSeq }])
+    const { requestUnpin } = stranger.compaction
+    await (requestUnpin as (...args: unknown[]) => Promise<boolean>).call(
+      stranger.compaction,
+      session,
+      'rule',
+      { by: 'human' },
+    )
+    expect(session.log.last).toMatchObject({ type: 'fact/unpinned', data: { by } })
+    // @ts-expect-error who asks is not the caller's to say
+    void (() => stranger.compaction.requestPin(session, { ...wish, by: 'human' }))
   })
 
   it.each<[string, (request: AuthorizeFactRequest) => unknown]>([

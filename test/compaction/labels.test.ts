@@ -306,7 +306,7 @@ describe('the labels', () => {
 
   it('in another order, or named twice, are the same ones', () => {
     expect(factsWith(['FACT:', 'CRITICAL:', 'CONSTRAINT:', 'FACT:'])).toBe(facts)
-    expect(facts).toMatchObject({ name: 'facts', version: 4 })
+    expect(facts).toMatchObject({ name: 'facts', version: 5 })
     expect(factsWith(['a:', 'b:'])).toBe(factsWith(['b:', 'a:']))
     expect(factsWith(['a:']).name).not.toBe(factsWith(['b:']).name)
     expect(factsWith([]).name).not.toBe(facts.name)
@@ -380,7 +380,7 @@ describe('what cannot be a fact', () => {
   })
 
   it('is more than 1,000 facts: the next one is not in force and is reported, until one ends', async () => {
-    const ctx = await startHost()
+    const ctx = await startHost({ factCountMax: 1_000, factsSizeBytesMax: 1_048_576 })
     const session = ctx.sessions.create()
     write(session, Array.from({ length: 1_000 }, (_, index) => `FACT: ${index}`).join('\n'))
     expect(ctx.compaction.facts(session).length).toBe(1_000)
@@ -394,7 +394,7 @@ describe('what cannot be a fact', () => {
   })
 
   it('is more than 1 MiB of keys and texts, however it was pinned; what it would supersede stays', async () => {
-    const ctx = await startHost()
+    const ctx = await startHost({ factCountMax: 1_000, factsSizeBytesMax: 1_048_576 })
     const session = ctx.sessions.create()
     const line = (key: string, sizeBytes: number): string =>
       `FACT[${key}]: ${'é'.repeat((sizeBytes - 2 * key.length - 8) / 2)}`

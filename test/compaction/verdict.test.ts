@@ -1,4 +1,4 @@
-import type { PinnedFact } from '@tidemark/compaction'
+import { factsDigestOf, type PinnedFact } from '@tidemark/compaction'
 import { describe, expect, it } from 'vitest'
 import { verdictOf } from '../../packages/compaction/src/verdict.ts'
 import { flood, load, say, sessionOf, startHost } from './host.ts'
@@ -16,7 +16,16 @@ describe('what an applied compaction says of the facts', () => {
     answer('short')
     expect(await running).toMatchObject({ facts: { present: ['rule', 'place', 'late'], missing: [] } })
     expect(session.log.last?.data).toMatchObject({
-      facts: { presentCount: 3, missingCount: 0, missingKeys: [] },
+      facts: {
+        presentCount: 3,
+        missingCount: 0,
+        missingKeys: [],
+        presentDigest: factsDigestOf([
+          { key: 'rule', text: 'never do X' },
+          { key: 'place', text: 'FACT[place]: here' },
+          { key: 'late', text: 'pinned meanwhile' },
+        ]),
+      },
     })
     say(session, 'more')
     const failed = await ctx.compaction.compact(session, { retainMessages: 1, summarizer: saying('') })
@@ -45,7 +54,12 @@ describe('what an applied compaction says of the facts', () => {
     const result = await ctx.compaction.compact(session, { retainMessages: 1 })
     expect(result).toMatchObject({ outcome: 'applied', facts: { present: [], missing: keys } })
     expect(session.log.last?.data).toMatchObject({
-      facts: { presentCount: 0, missingCount: 40, missingKeys: keys.slice(0, 32) },
+      facts: {
+        presentCount: 0,
+        missingCount: 40,
+        missingKeys: keys.slice(0, 32),
+        presentDigest: factsDigestOf([]),
+      },
     })
     await new Promise(setImmediate)
     expect(told).toMatchObject([{ id: result.outcome === 'applied' && result.id, keys }])
@@ -55,13 +69,30 @@ describe('what an applied compaction says of the facts', () => {
   it('rests on what stands there byte for byte, and on nothing that others wrote', () => {
     const fact = (key: string, text: string): PinnedFact =>
       ({ key, text, digest: '', by: 'a', seq: 0, from: 'pin' }) as const
-    const facts = [fact('a', 'never'), fact('b', 'never '), fact('c', 'Never')]
+    const facts = [fact('a', 'never'), fact('b', 'never '), fact('c', 'Never'), fact('d', 'stray')]
     const part = (author: 'system' | 'agent', text: string) => ({ type: 'text', author, text }) as const
+    const pinned = part('system', 'Pinned fact, in force and verbatim: a')
     const verdict = verdictOf(facts, [
-      { role: 'user', seq: 0, parts: [part('system', 'never'), part('agent', 'never ')] },
-      { role: 'assistant', seq: 1, parts: [{ type: 'text', text: 'Never' }] },
+      { role: 'user', seq: 0, parts: [pinned, part('system', 'never')] },
+      { role: 'user', seq: 1, parts: [pinned, part('agent', 'never ')] },
+      { role: 'assistant', seq: 2, parts: [{ type: 'text', text: 'Never' }] },
+      { role: 'user', seq: 3, parts: [part('system', 'stray'), part('system', 'stray')] },
     ])
-    expect(verdict).toEqual({ present: ['a'], missing: ['b', 'c'] })
+    expect(verdict).toEqual({ present: ['a'], missing: ['b', 'c', 'd'] })
+  })
+
+  it('a line that is no longer pinned is not shown as one in force by saying so', () => {
+    const text = 'CRITICAL: never'
+    const fact = { key: 'a', text, digest: '', by: 'human', seq: 5, from: 'label' } as const
+    const part = (author: 'system' | 'human', said: string) => ({ type: 'text', author, text: said }) as const
+    const unpinned = part('system', 'No longer pinned, and not in force: a')
+    const over = { role: 'user', seq: 3, parts: [unpinned, part('system', text)] } as const
+    const other = { role: 'user', seq: 5, parts: [part('human', 'something else')] } as const
+    const own = { role: 'user', seq: 5, parts: [part('human', `And:\n${text}`)] } as const
+    expect(verdictOf([fact], [over]).missing).toEqual(['a'])
+    expect(verdictOf([fact], [over, other], 4).missing).toEqual(['a'])
+    expect(verdictOf([fact], [over, own], 4).present).toEqual(['a'])
+    expect(verdictOf([fact], [over, own], 6).missing).toEqual(['a'])
   })
 })
 

@@ -13,6 +13,7 @@ import type { CompactionTrigger, SeqRange } from './event.ts'
 import type { Bus } from './bus.ts'
 import type { CompactionHost } from './host.ts'
 import type { FactProblem, FactsState, PinnedFact } from './fact.ts'
+import { problemsOf } from './fact-problems.ts'
 import { prune, type PruneOptions, type PruneResult } from './prune.ts'
 import { recall } from './recall.ts'
 import { readStatus, type CompactionStatus } from './status.ts'
@@ -128,10 +129,8 @@ export class Compaction {
    */
   prune(session: Session, options: PruneOptions = {}): Promise<PruneResult> {
     const { pruneResultsSizeBytes } = this.config
-    return prune(session, {
-      ...(pruneResultsSizeBytes !== undefined && { resultSizeBytesMax: pruneResultsSizeBytes }),
-      ...options,
-    })
+    const own = pruneResultsSizeBytes === undefined ? {} : { resultSizeBytesMax: pruneResultsSizeBytes }
+    return prune(session, { ...own, ...options })
   }
 
   /** The facts in force, oldest first: those that were pinned, and the lines that a person labelled. */
@@ -141,7 +140,12 @@ export class Compaction {
 
   /** What was meant as a fact and is not in force, or not as it was meant, oldest first; the newest 32. */
   problems(session: SessionView): readonly FactProblem[] {
-    return session.read(this.own.facts).problems
+    return problemsOf(session.read(this.own.facts), this.config).problems
+  }
+
+  /** How many there are in all, those that are not listed any more included. */
+  problemCount(session: SessionView): number {
+    return problemsOf(session.read(this.own.facts), this.config).problemCount
   }
 
   /**
@@ -176,30 +180,28 @@ export class Compaction {
    *
    * Rejects with a SessionError: `DENIED`, and whatever `pin` throws; nothing was pinned.
    */
-  async requestPin(session: Session, input: PinInput): Promise<PinnedFact> {
-    const asked = { ...input, by: input.by ?? this.modelCaller }
+  async requestPin(session: Session, input: Omit<PinInput, 'by'>): Promise<PinnedFact> {
+    // Whatever a caller adds: it is a model that asks.
+    const asked = { ...input, by: this.modelCaller }
     const decision = decidePin(this.facts(session), asked, this.config)
     if (decision.kind === 'known') return decision.fact
-    const { key, text } = decision.data
-    await this.require(session, { operation: 'pin', key, text })
-    return this.pin(session, { ...asked, key })
+    const { digest: _digest, ...wish } = decision.data
+    await this.require(session, { operation: 'pin', ...wish })
+    return this.pin(session, { ...asked, key: wish.key })
   }
 
   /** Ends a fact as a model asks, on the same terms. False when none has this key; then nobody was asked. */
-  async requestUnpin(
-    session: Session,
-    key: string,
-    { by = this.modelCaller }: { readonly by?: string } = {},
-  ): Promise<boolean> {
+  async requestUnpin(session: Session, key: string): Promise<boolean> {
     if (!this.facts(session).some((fact) => fact.key === key)) return false
-    await this.require(session, { operation: 'unpin', key })
+    const by = this.modelCaller
+    await this.require(session, { operation: 'unpin', key, by })
     return this.unpin(session, key, { by })
   }
 
   /** What was allowed is what is in force when the answer comes. */
   private async require(
     session: Session,
-    wish: Pick<FactQuestion, 'operation' | 'key' | 'text'>,
+    wish: Pick<FactQuestion, 'operation' | 'key' | 'text' | 'by' | 'sourceSeq'>,
   ): Promise<void> {
     const inForce = (): string | undefined => this.facts(session).find(({ key }) => key === wish.key)?.text
     const textInForce = inForce()

@@ -2,7 +2,7 @@ import type {} from '@deepseek-ai/cordis'
 import type {} from '@tidemark/session-core/deepseek'
 import type { Session } from '@tidemark/session-core'
 import type { AuthorizeFactRequest, Compaction } from '@tidemark/compaction'
-import type { CompactionEnded, FactsMissing, OverBudget } from '@tidemark/compaction'
+import type { CompactionEnded, FactProblemsFound, FactsMissing, OverBudget } from '@tidemark/compaction'
 
 declare module '@deepseek-ai/cordis' {
   interface Context {
@@ -12,6 +12,7 @@ declare module '@deepseek-ai/cordis' {
     'tidemark/compaction'(session: Session, ended: CompactionEnded): void
     'tidemark/authorize-fact'(request: AuthorizeFactRequest): void | Promise<void>
     'tidemark/over-budget'(session: Session, status: OverBudget): void
+    'tidemark/fact-problems'(session: Session, found: FactProblemsFound): void
     'tidemark/facts-missing'(session: Session, missing: FactsMissing): void
   }
 }

@@ -20,9 +20,10 @@ export interface PinnedFact extends FactPinned {
  * - `unclosed-code`: it stands in a fence that nothing closed, so it may be code or not; it is not in force.
  * - `empty`: a label with nothing to be seen after it; `malformed`: half a surrogate pair, which nobody could show as it is.
  * - `too-many`, `too-large`: more than the projection holds.
+ * - `over-bound`: in force, and beyond what the host allows, so that no compaction is begun until there is less.
  */
 export type FactProblemReason =
-  'unfit-key' | 'unclosed-code' | 'empty' | 'malformed' | 'too-many' | 'too-large'
+  'unfit-key' | 'unclosed-code' | 'empty' | 'malformed' | 'too-many' | 'too-large' | 'over-bound'
 
 export interface FactProblem {
   readonly seq: number
@@ -38,9 +39,11 @@ export interface FactsState {
   readonly sizeBytes: number
   /** The newest 32, oldest first. */
   readonly problems: readonly FactProblem[]
+  /** How many there were before those. */
+  readonly unlistedCount: number
 }
 
-const version = 4
+const version = 5
 const defaultName = 'facts'
 const byName = new Map<string, Projection<FactsState>>()
 

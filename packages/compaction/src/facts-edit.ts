@@ -8,13 +8,14 @@ import { sizeBytesOf } from './size.ts'
 export const factCountHardMax = 1_000
 export const factsSizeBytesHardMax = 1_048_576
 
-const problemCountMax = 32
+export const problemCountMax = 32
 const problemLineLengthMax = 200
 
 export const noFacts: FactsState = Object.freeze({
   facts: Object.freeze([]),
   sizeBytes: 0,
   problems: Object.freeze([]),
+  unlistedCount: 0,
 })
 
 /**
@@ -27,11 +28,13 @@ export class FactsEdit {
   private readonly facts: Map<string, PinnedFact>
   private readonly problems: FactProblem[]
   private sizeBytes: number
+  private unlistedCount: number
 
-  constructor({ facts, sizeBytes, problems }: FactsState) {
+  constructor({ facts, sizeBytes, problems, unlistedCount }: FactsState) {
     this.facts = new Map(facts.map((fact) => [fact.key, fact]))
     this.problems = [...problems]
     this.sizeBytes = sizeBytes
+    this.unlistedCount = unlistedCount
   }
 
   add(fact: PinnedFact): void {
@@ -53,9 +56,11 @@ export class FactsEdit {
     this.sizeBytes -= factSizeBytes(fact)
   }
 
-  report({ seq, line, reason }: FactProblem): void {
-    this.problems.push(Object.freeze({ seq, line: beginningOf(line), reason }))
-    if (this.problems.length > problemCountMax) this.problems.shift()
+  report(problem: FactProblem): void {
+    this.problems.push(problemOf(problem))
+    if (this.problems.length <= problemCountMax) return
+    this.problems.shift()
+    this.unlistedCount += 1
   }
 
   get state(): FactsState {
@@ -63,8 +68,14 @@ export class FactsEdit {
       facts: Object.freeze([...this.facts.values()]),
       sizeBytes: this.sizeBytes,
       problems: Object.freeze(this.problems),
+      unlistedCount: this.unlistedCount,
     })
   }
+}
+
+/** With the beginning of its line. */
+export function problemOf({ seq, line, reason }: FactProblem): FactProblem {
+  return Object.freeze({ seq, line: beginningOf(line), reason })
 }
 
 /** Well-formed whatever the line was: a snapshot holds it, and so may a screen. */
@@ -73,6 +84,6 @@ function beginningOf(line: string): string {
   return line.slice(0, isCutInPair ? problemLineLengthMax - 1 : problemLineLengthMax).toWellFormed()
 }
 
-function factSizeBytes({ key, text }: PinnedFact): number {
+export function factSizeBytes({ key, text }: PinnedFact): number {
   return sizeBytesOf(key) + sizeBytesOf(text)
 }

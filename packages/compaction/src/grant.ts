@@ -8,6 +8,10 @@ export interface FactQuestion {
   readonly key: string
   /** What is to be pinned. */
   readonly text?: string
+  /** The event that it is said to be taken from. */
+  readonly sourceSeq?: number
+  /** Whom the log will name: a model, through the plugin that asks for it. */
+  readonly by: string
   /** What is in force under this key now. */
   readonly textInForce?: string
   /** The plugin that hands the wish on. */

@@ -17,7 +17,7 @@ export type LabelledLine =
     }
   | { readonly kind: 'problem'; readonly text: string; readonly reason: LineProblemReason }
 
-type LineProblemReason = Exclude<FactProblemReason, 'too-many' | 'too-large'>
+type LineProblemReason = Exclude<FactProblemReason, 'too-many' | 'too-large' | 'over-bound'>
 
 // Up to three spaces, then at most one list marker; four spaces or a tab make a line code.
 const beginning = /^ {0,3}(?:(?:[-*+]|\d{1,9}[.)]) {1,4})?/

@@ -1,4 +1,4 @@
-import { tracked, type Sessions } from '@tidemark/session-core'
+import { tracked, type Session, type Sessions } from '@tidemark/session-core'
 import { Automatic } from './automatic.ts'
 import { budgetOf } from './budget.ts'
 import { Bus } from './bus.ts'
@@ -6,6 +6,7 @@ import { Compaction } from './compaction.ts'
 import { Config } from './config.ts'
 import { definitionsWith } from './definitions.ts'
 import { factsWith } from './fact.ts'
+import { FactProblemsTold } from './fact-problems.ts'
 import type { CompactionHost } from './host.ts'
 import { OverBudgets } from './over-budgets.ts'
 import { Runs } from './runs.ts'
@@ -29,6 +30,9 @@ export function apply(ctx: CompactionHost, config?: Config): void {
     yield () => runs.close()
     yield ctx.on('tidemark/disposed', (session) => runs.drop(session))
     yield ctx.on('tidemark/durable', (session) => runs.retry(session))
+    const isOurs = (session: Session): boolean => sessions.find(session.id) === session
+    const problems = new FactProblemsTold({ isOurs, facts, bounds: settings, bus })
+    yield ctx.on('tidemark/event', (session, event) => problems.heard(session, event))
     // A writer need not tell when it takes events again.
     yield ctx.on('tidemark/event', (session, { type }) => {
       if (type === 'step/end' || type === 'turn/end') runs.retry(session)

@@ -46,6 +46,14 @@ export function isFacts(message: TranscriptMessage): boolean {
   return factHeadings.some((known) => heading.startsWith(known))
 }
 
+/** The texts that a message shows as facts in force: those of a pin or of a block. */
+export function factTexts(message: TranscriptMessage): readonly string[] {
+  const heading = firstText(message)
+  const isShown = heading.startsWith(pinnedHeading) || heading.startsWith(blockHeading)
+  if (!isShown || !isFacts(message)) return []
+  return message.parts.slice(1).flatMap((part) => (part.type === 'text' ? [part.text] : []))
+}
+
 /** The text of an earlier summary, or `undefined` when the message is none. */
 export function findSummary(message: TranscriptMessage): string | undefined {
   if (message.role !== 'user' || message.parts.some(({ author }) => !authors.has(author))) return undefined

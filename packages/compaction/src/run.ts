@@ -180,7 +180,8 @@ export class Run {
     summarySeq: number,
   ): Pick<CompactEnd, 'facts' | 'tokens' | 'isOverContext'> {
     const { fit } = this.task
-    const facts = recorded(this.verdict(after, summarySeq))
+    const inForce = this.session.read(this.task.facts).facts
+    const facts = recorded(verdictOf(inForce, after, summarySeq), inForce)
     if (fit === undefined) return { facts }
     const tokens = messagesTokens(after, fit.tokenizer)
     return { facts, tokens, ...(tokens > fit.contextTokensMax && { isOverContext: true }) }

@@ -60,7 +60,12 @@ export const schemas = {
     outcome: z.enum(['applied', 'failed', 'cancelled']),
     error: z.strictObject({ code: z.enum(codes) }).optional(),
     facts: z
-      .strictObject({ presentCount: seq, missingCount: seq, missingKeys: z.array(key).max(32) })
+      .strictObject({
+        presentCount: seq,
+        missingCount: seq,
+        missingKeys: z.array(key).max(32),
+        presentDigest: z.string().min(1).max(nameLengthMax).optional(),
+      })
       .optional(),
     tokens: seq.optional(),
     isOverContext: z.literal(true).optional(),
