@@ -133,6 +133,20 @@ describe('automatic mode', () => {
     expect(starts(session)).toBe(4)
   })
 
+  it('D02: a summary as large as what it sums up is recorded as no smaller', async () => {
+    const tokenizer = { name: 'by four', count: (text: string) => Math.ceil(text.length / 4) }
+    const summarizer = doing(({ messages }) => ({ text: JSON.stringify(messages) }))
+    const { ctx } = await load({ ...budget, tokenizer, summarizer })
+    const told = heard(ctx)
+    const session = ctx.sessions.create()
+    fill(session)
+    await settled(ctx, session)
+    expect(told.ended).toMatchObject([{ outcome: 'failed', error: { code: 'SUMMARY_NOT_SMALLER' } }])
+    expect(session.log.last?.data).toMatchObject({ error: { code: 'SUMMARY_NOT_SMALLER' } })
+    for (let round = 0; round < 5; round++) await settled(ctx, session)
+    expect(starts(session)).toBe(1)
+  })
+
   it('D02: a summarizer that ends the process each time is asked so often and no more', async () => {
     let asked = 0
     const { ctx } = await load({

@@ -133,6 +133,20 @@ describe('automatic attempts', () => {
 })
 
 describe('recall', () => {
+  it('finds one that the projection holds no more: the log still tells of it', async () => {
+    const ctx = await startHost()
+    const session = sessionOf(ctx, 10)
+    record(session, 'never applied')
+    for (let round = 0; round < 1_003; round++) record(session, `applied ${round}`, { how: 'applied' })
+    expect(records(session).some(({ id }) => id === 'applied 0')).toBe(false)
+    const { events } = await ctx.compaction.recall(session, 'applied 0')
+    expect(events.map(({ seq }) => seq)).toEqual([0, 1, 2, 3])
+    expect(await codeOf(() => ctx.compaction.recall(session, 'never applied'))).toBe('NOT_FOUND')
+    expect(await codeOf(() => ctx.compaction.recall(session, 'nobody'))).toBe('NOT_FOUND')
+    const resumed = crash(ctx, session)
+    expect((await ctx.compaction.recall(resumed, 'applied 1')).events.length).toBe(4)
+  })
+
   it('gives the events that a summary stands for, as they were recorded, in pages', async () => {
     const ctx = await startHost()
     const session = sessionOf(ctx, 10)

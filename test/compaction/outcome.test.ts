@@ -75,7 +75,7 @@ describe('a compaction is applied only where', () => {
     const before = seen(session)
     const summarizer = doing(({ tokensMax }) => ({ text: 'tok_1 '.repeat(Math.floor(tokensMax! / 4)) }))
     const failed = await ctx.compaction.compact(session, { summarizer })
-    expect(failed).toMatchObject({ outcome: 'failed', error: { code: 'SUMMARY_TOO_LARGE' } })
+    expect(failed).toMatchObject({ outcome: 'failed', error: { code: 'SUMMARY_NOT_SMALLER' } })
     expect(seen(session)).toBe(before)
     expect(await ctx.compaction.compact(session)).toMatchObject({ outcome: 'applied' })
     expect(ctx.compaction.status(session).tokens).toBeLessThanOrEqual(1_000)

@@ -55,16 +55,17 @@ export interface CompactionsState {
 
 const recordsMax = 1_000
 
-const none: CompactionsState = Object.freeze({ records: Object.freeze([]), droppedCount: 0 })
+export const noCompactions: CompactionsState = Object.freeze({ records: Object.freeze([]), droppedCount: 0 })
 
 export const compactions: Projection<CompactionsState> = defineProjection<CompactionsState>({
   name: 'compactions',
   version: 2,
-  init: () => none,
-  apply: fold,
+  init: () => noCompactions,
+  apply: foldCompactions,
 })
 
-function fold(state: CompactionsState, event: SessionEvent): CompactionsState {
+/** Pure. */
+export function foldCompactions(state: CompactionsState, event: SessionEvent): CompactionsState {
   if (event.type === boundaryType) return changed(state, isOrphanedAt(event.seq), orphaned)
   if (isEvent(event, 'compact/start')) return begun(state, event)
   if (isEvent(event, 'compact/summary')) {

@@ -1,6 +1,7 @@
 import { toolCall, transcript } from '@tidemark/session-core'
 import type { Bracket, OpenBracket, Projection, SessionView, TranscriptMessage } from '@tidemark/session-core'
 import type { FactsState, PinnedFact } from './fact.ts'
+import { withNotices } from './notice.ts'
 
 /** One place in the transcript and the last seq that it stands for: that of a call's result, for one. */
 export interface Span {
@@ -38,11 +39,12 @@ export interface GroundTerms {
 export function readGround(session: SessionView, { facts, bracketsOf }: GroundTerms): Ground {
   const { entries, stream, joins } = session.read(transcript)
   const spans = [...entries.chunks.flat(), ...entries.tail]
+  const messages = session.messages()
   const joined = joins ? spans.at(-1) : undefined
   const calls = session.open(toolCall).filter(isLive)
   return {
-    messages: session.messages(),
-    spans,
+    messages,
+    spans: withNotices(spans, messages),
     held: heldIn(session, bracketsOf),
     // A stream that is cut short stands where it began; a call that comes now stands with the message before it.
     liveSeqs: [...calls, ...(stream ? [stream] : []), ...(joined ? [joined] : [])].map(({ seq }) => seq),

@@ -27,8 +27,9 @@ export function judgeText(text: unknown, bounds: SummaryBounds): Ending {
   const sizeBytes = sizeBytesOf(text)
   if (sizeBytes > sizeBytesMax) return { kind: 'failed', code: 'SUMMARY_TOO_LARGE' }
   const count = tokens ? tokensOf(text, tokens.tokenizer) : 0
-  if (tokens && count > tokens.summaryMax) return { kind: 'failed', code: 'SUMMARY_TOO_LARGE' }
+  // What is no smaller is too large as well, and says less of the summarizer.
   if (tokens && count > tokens.gainMax) return { kind: 'failed', code: 'SUMMARY_NOT_SMALLER' }
+  if (tokens && count > tokens.summaryMax) return { kind: 'failed', code: 'SUMMARY_TOO_LARGE' }
   if (sizeBytes > gainSizeBytesMax) return { kind: 'failed', code: 'SUMMARY_NOT_SMALLER' }
   return { kind: 'summary', text }
 }
