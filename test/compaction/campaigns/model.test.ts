@@ -100,4 +100,4 @@ it('G35: in any order of what may happen, facts stand, calls are paired, nothing
       what,
       expect.toSatisfy((found: number) => found >= count),
     )
-}, 300_000)
+}, 900_000)
