@@ -49,7 +49,7 @@ export class Continuity {
    * Begins a scope that nobody has seen, or resumes a known one: the one is never taken for the other.
    * @throws SessionError with `details.reason`: `DENIED` (no-grant, bad-credential, anonymous, weaker-assurance,
    * stale-credential), `NOT_FOUND` (unknown-scope), `EXISTS` (known-scope), `CORRUPT` (lost-state, behind-witness,
-   * other-store, no-witness, damaged), `STORAGE_FAILED` (unavailable), `INVALID_ID`.
+   * other-store, no-witness, damaged), `STORAGE_FAILED` (unavailable), `INVALID_ID` (bad-scope).
    */
   async open(request: OpenRequest): Promise<Handle> {
     return this.attempt(request.mode, request.scope, (asker) => this.entrance.open(request, asker))

@@ -204,8 +204,8 @@ export class Handle {
 
   private turn<T>(operation: string, work: () => Promise<T>): Promise<T> {
     return this.turns.run(async () => {
-      this.life.requireOpen()
       try {
+        this.life.requireOpen()
         return await work()
       } catch (error) {
         this.parts.onRefusal(operation, error)

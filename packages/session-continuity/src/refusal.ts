@@ -13,6 +13,7 @@ export type ContinuityReason =
   | 'stale-credential'
   | 'other-principal'
   /** What is stored. */
+  | 'bad-scope'
   | 'unknown-scope'
   | 'known-scope'
   | 'lost-state'
@@ -39,6 +40,7 @@ const codes: Readonly<Record<ContinuityReason, SessionErrorCode>> = {
   'weaker-assurance': 'DENIED',
   'stale-credential': 'DENIED',
   'other-principal': 'DENIED',
+  'bad-scope': 'INVALID_ID',
   'unknown-scope': 'NOT_FOUND',
   'known-scope': 'EXISTS',
   'lost-state': 'CORRUPT',

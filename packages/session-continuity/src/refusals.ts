@@ -1,4 +1,3 @@
-import { isSessionError, type SessionErrorCode } from '@tidemark/session-core'
 import type { Principal } from './principal.ts'
 import { reasonOf, type ContinuityReason } from './refusal.ts'
 import { RefusalRate, type RefusalRateOptions } from './refusal-rate.ts'
@@ -30,7 +29,8 @@ const fieldLengthMax = 200
 /**
  * Counts refused attempts, and writes down as many as the rate allows.
  *
- * 1. Every attempt is counted; what is not written is told with the next line of its operation, or at the end.
+ * 1. Every attempt is counted; what is not written is told with the next line of its operation, or at the end;
+ *    after `close` nothing is written.
  * 2. Nobody waits for it, and a failure of its medium is nobody else's.
  * 3. It holds at most `burstMax` lines of an operation in memory, of at most `operationsMax`.
  * 4. A flood of one operation keeps no line of another one from being written.
@@ -40,6 +40,9 @@ export class Refusals {
   private readonly rate: RefusalRate
   private waiting: Refused[] = []
   private writing: Promise<void> | undefined
+  private isOver = false
+  /** Errors that were counted where they came from, and pass whoever asked for it. */
+  private readonly noted = new WeakSet<Error>()
 
   constructor(private readonly options: RefusalsOptions) {
     this.rate = new RefusalRate(options)
@@ -50,8 +53,16 @@ export class Refusals {
     return this.total
   }
 
+  /** Whether an error was not counted yet: from now on it was. */
+  isNews(error: Error): boolean {
+    if (this.noted.has(error)) return false
+    this.noted.add(error)
+    return true
+  }
+
   record(attempt: Attempt): void {
     this.total += 1
+    if (this.isOver) return // the sink is closed, or about to be
     const time = this.options.now()
     const line = clipped(attempt)
     const suppressed = this.rate.take(line.operation, time)
@@ -64,6 +75,7 @@ export class Refusals {
 
   /** Writes what waits, and a last line for what was only counted. */
   async close(): Promise<void> {
+    this.isOver = true
     const suppressed = this.rate.settle()
     if (suppressed > 0) {
       this.waiting.push({ operation: 'close', reason: 'closed', time: this.options.now(), suppressed })
@@ -102,10 +114,8 @@ function clipped({ operation, reason, principal, scope, sessionId }: Attempt): A
   }
 }
 
-/** What counts as a refused attempt: what the caller did, and not what the medium did. */
-const refusedCodes: readonly SessionErrorCode[] = [
-  ...(['DENIED', 'NOT_FOUND', 'EXISTS', 'CORRUPT', 'FENCED', 'LOCKED', 'BACK_PRESSURE'] as const),
-]
+/** What the medium did, or others who are faster; all else that is refused is an attempt of who asked. */
+const otherwise: readonly ContinuityReason[] = ['unavailable', 'contended']
 
 export interface FailedAttempt {
   readonly error: unknown
@@ -121,7 +131,7 @@ export function noteRefusal(
   { error, principal, scope }: FailedAttempt,
 ): void {
   const reason = reasonOf(error)
-  if (reason === undefined || !isSessionError(error) || !refusedCodes.includes(error.code)) return
+  if (reason === undefined || otherwise.includes(reason) || !refusals.isNews(error as Error)) return
   refusals.record({
     operation,
     reason,

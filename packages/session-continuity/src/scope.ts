@@ -1,5 +1,5 @@
-import { SessionError } from '@tidemark/session-core'
 import { sha256 } from './digest.ts'
+import { refusal } from './refusal.ts'
 
 /** UTF-16 code units. */
 const scopeLengthMax = 200
@@ -9,13 +9,12 @@ const nameLengthMax = 120
 
 /**
  * A scope is any well-formed text: it names a logical session and is never a path.
- * @throws SessionError `INVALID_ID`.
+ * @throws SessionError `INVALID_ID` (`bad-scope`).
  */
 export function refuseScope(scope: unknown): asserts scope is string {
   const fits =
     typeof scope === 'string' && scope.length > 0 && scope.length <= scopeLengthMax && scope.isWellFormed()
-  if (!fits)
-    throw new SessionError('INVALID_ID', `a scope is well-formed text of 1 to ${scopeLengthMax} characters`)
+  if (!fits) throw refusal('bad-scope', `a scope is well-formed text of 1 to ${scopeLengthMax} characters`)
 }
 
 /**
