@@ -129,11 +129,21 @@ describe('enforcement', () => {
     expect((await refusalOf(() => ctx.sessionPersistence.create(terms))).code).toBe('NOT_FOUND')
   })
 
-  it('H18: a session without a recorded principal and scope belongs to nobody', async () => {
-    const { ctx } = await start()
+  const hidesUnbound = async (weakened: Partial<Rules> = {}): Promise<void> => {
+    const { ctx } = await start(weakened)
     const as = await open(ctx, 'alice')
-    const none = { continuity: { principal: null, scope: 's' } }
-    const metas = [{}, { continuity: null }, { continuity: [] }, { continuity: { scope: 's' } }, none]
+    // With the right principal, and with the right scope, where one of the two is missing, empty or something else.
+    const principal = 'test:alice'
+    const scopes = [null, '', 0, [], ['s'], { s: 's' }, true]
+    const metas: object[] = [
+      {},
+      ...[null, [], 's', principal].map((continuity) => ({ continuity })),
+      { continuity: { principal } },
+      ...scopes.map((scope) => ({ continuity: { principal, scope } })),
+      { continuity: { scope: 's' } },
+      ...[null, '', 0, [principal]].map((owner) => ({ continuity: { principal: owner, scope: 's' } })),
+      { principal, scope: 's' },
+    ]
     const claim = { incarnation: 'of another program', enabledBy: 'config' } as const
     for (const [index, meta] of metas.entries()) {
       const id = `s${index}`
@@ -145,6 +155,32 @@ describe('enforcement', () => {
         code: 'NOT_FOUND',
       })
     }
+    expect((await ctx.sessionPersistence.list({ as })).sessions).toEqual([])
+  }
+
+  it('H18: a session without a recorded principal and scope belongs to nobody', () => hidesUnbound())
+
+  it.each<[string, Partial<Rules>]>([
+    [
+      'a scope',
+      {
+        isHeaderOf: ({ meta }, { principal }) => {
+          const bound = meta?.continuity as { principal?: unknown; scope?: unknown } | undefined
+          return bound?.principal === principal.id && (bound.scope ?? '') === ''
+        },
+      },
+    ],
+    [
+      'a principal',
+      {
+        isHeaderOf: ({ meta }, { scope }) => {
+          const bound = meta?.continuity as { principal?: unknown; scope?: unknown } | undefined
+          return bound?.scope === scope && (bound.principal ?? '') === ''
+        },
+      },
+    ],
+  ])('H18: where one without %s belongs to somebody, it is seen', async (_, weakened) => {
+    expect(await isNoticed(() => hidesUnbound(weakened))).toBe(true)
   })
 
   it('a handle that is closed, of an older generation, forged, or without a grant now, is none', async () => {
