@@ -1,5 +1,6 @@
 import { anonymous } from '@tidemark/session-continuity'
 import { describe, expect, it } from 'vitest'
+import { rules } from './source.ts'
 import { World, everything, isNoticed, reasonFor, refusalOf, trusting, type ProcessOptions } from './world.ts'
 
 const configured: ProcessOptions = { config: { authenticators: [trusting, anonymous(() => 5_000)] } }
@@ -30,6 +31,12 @@ describe('anonymous', () => {
   }
 
   it('without one the refusal names the mechanism that is missing', () => refusesNobody())
+
+  it('without the rule that a mechanism is configured, it is seen', async () => {
+    const authenticatorFor: typeof rules.authenticatorFor = (mechanisms, mechanism) =>
+      mechanisms.get(mechanism) ?? anonymous(() => 5_000)
+    expect(await isNoticed(() => refusesNobody({ rules: { authenticatorFor } }))).toBe(true)
+  })
 
   it('with a mechanism that lets everybody in the refusal is seen to be missing', async () => {
     expect(await isNoticed(() => refusesNobody(configured))).toBe(true)

@@ -106,6 +106,9 @@ describe('enforcement', () => {
         expect(Object.keys(refused.details)).toEqual(Object.keys(unknown.details))
       }
       expect((await stored.list({ as })).sessions).toEqual([])
+      // No part of an id is one; there are no titles to go by.
+      for (const part of ['o', 'on', 'one*', 'ONE', ' one'])
+        expect((await refusalOf(() => stored.resume(part, { as }))).code).toMatch(/^(NOT_FOUND|INVALID_ID)$/)
       // An id that is taken by somebody else is no more than one that cannot be had.
       expect(await refusalOf(() => stored.create({ id: 'one', as }))).toMatchObject({ code: 'NOT_FOUND' })
     }
@@ -259,6 +262,9 @@ describe('enforcement', () => {
     const as = await open(ctx, 'alice')
     await createdBy(ctx, as, 'one')
     const incarnations = new Set([as.incarnation])
+    const heard: string[] = []
+    for (const event of ['tidemark/created', 'tidemark/disposed'] as const)
+      ctx.on(event, ({ id, header }) => void heard.push(id, header.id))
     for (let round = 0; round < 2; round++) {
       const handle = await open(ctx, 'alice', 's', 'resume')
       incarnations.add(handle.incarnation)
@@ -267,6 +273,7 @@ describe('enforcement', () => {
       await ctx.sessions.dispose(session)
     }
     expect(incarnations.size).toBe(3)
+    expect(heard).toEqual(Array(8).fill('one'))
   })
 
   it('a flood of refused attempts on stored sessions stops nobody', async () => {

@@ -47,6 +47,22 @@ const authenticate = async (shown: string, more: Partial<JwtOptions> = {}) =>
   jwt({ ...options(), ...more }).authenticate(shown)
 
 describe('the mechanism jwt', () => {
+  it('vouches for a subject without its issuer; under a name of its own, another issuer’s are others', async () => {
+    const elsewhere = { ...jwt({ ...options(), issuer: 'https://other.example' }), mechanism: 'other-issuer' }
+    const process = new World().start({
+      grants: everything,
+      config: { authenticators: [jwt(options()), elsewhere], now: Date.now },
+    })
+    const open = async (mechanism: string, iss: string) =>
+      process.continuity.open({
+        mode: 'begin',
+        scope: 's',
+        credential: { mechanism, token: await token({ iss }) },
+      })
+    expect((await open('jwt', issuer)).principal.id).toBe('jwt:alice')
+    expect((await open('other-issuer', 'https://other.example')).principal.id).toBe('other-issuer:alice')
+  })
+
   it('a token of the issuer, for the audience, in its time, vouches for its subject', async () => {
     const principal = await authenticate(await token({ iat: 1_700_000_000 }))
     expect(principal).toEqual({

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { rules } from './source.ts'
+import { rules } from './source.ts'
 import {
   World,
   allOperations,
@@ -68,6 +68,24 @@ describe('resume authority', () => {
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       { time: 10_000, operation: 'resume', reason: 'no-grant', principal: 'test:bob', scope, suppressed: 0 },
     ])
+  })
+
+  const keepsApart = async (weakened: ProcessOptions = {}): Promise<void> => {
+    const process = new World().start(weakened)
+    await (await begin(process)).raise('secret')
+    expect(await refusalOf(() => resume(process, 'bob'))).toMatchObject({ code: 'NOT_FOUND' })
+    expect(await refusalOf(() => resume(process, 'alice', { where: 'other' }))).toMatchObject({
+      code: 'NOT_FOUND',
+    })
+    expect((await begin(process, 'bob')).sensitivity).toBe('public')
+  }
+
+  it('the same scope under another principal, who may do all, is another state', () => keepsApart())
+
+  it('without the principal in the key what is shared is seen', async () => {
+    const continuityKey: typeof rules.continuityKey = (storeId, _, where) =>
+      rules.continuityKey(storeId, 'anybody', where)
+    expect(await isNoticed(() => keepsApart({ rules: { continuityKey } }))).toBe(true)
   })
 
   it('two scopes of one principal do not know of each other', async () => {

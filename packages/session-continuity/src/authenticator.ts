@@ -24,9 +24,18 @@ export interface AuthenticationOptions {
   readonly clockToleranceMs: number
   readonly now: () => number
   readonly report: (error: unknown) => void
+  readonly rules: { readonly authenticatorFor: typeof authenticatorFor }
 }
 
 const anonymousMechanism = 'anonymous'
+
+/** Only what the host configured can vouch for anybody, also for nobody in particular. */
+export function authenticatorFor(
+  configured: ReadonlyMap<string, Authenticator>,
+  mechanism: string,
+): Authenticator | undefined {
+  return configured.get(mechanism)
+}
 
 /** UTF-16 code units of a secret. */
 const tokenLengthMax = 16_384
@@ -42,7 +51,7 @@ export class Authentication {
   /** @throws SessionError `DENIED`: `anonymous` without a credential and without the mechanism, `bad-credential`. */
   async authenticate(credential: unknown): Promise<Principal> {
     const shown = shownIn(credential)
-    const authenticator = this.mechanisms.get(shown.mechanism)
+    const authenticator = this.options.rules.authenticatorFor(this.mechanisms, shown.mechanism)
     if (!authenticator && shown.mechanism === anonymousMechanism) {
       const message = 'nobody is let in without a credential: the mechanism "anonymous" is not configured'
       throw refusal('anonymous', message, { mechanism: anonymousMechanism })

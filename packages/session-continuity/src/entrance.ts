@@ -164,8 +164,8 @@ export class Entrance {
   }
 
   accessOf(scope: string, storeId: string): ScopeAccess {
-    const { store, labels } = this.terms
-    return new ScopeAccess({ store, labels, storeId, scope })
+    const { store, labels, rules } = this.terms
+    return new ScopeAccess({ store, labels, storeId, scope, rules })
   }
 
   /** @throws SessionError `CORRUPT` unless the store is the one that the witness knows. */

@@ -53,7 +53,8 @@ type Settings = z.output<typeof optionsSchema>
 
 /**
  * The mechanism `jwt`: signed tokens of one issuer, for one audience. The principal is the token's `sub`; with an
- * `act` claim (RFC 8693) it is the actor, who acts on behalf of the `sub`.
+ * `act` claim (RFC 8693) it is the actor, who acts on behalf of the `sub`. The issuer is no part of the principal:
+ * whoever configures another one hands what a `sub` has begun to the same `sub` there. It goes by the system's clock.
  */
 export function jwt(options: JwtOptions): Authenticator {
   const settings = optionsSchema.parse(options)

@@ -104,7 +104,7 @@ export function termsOf(settings: Settings, parts: TermsParts): Terms {
     now,
     clockToleranceMs,
     labels,
-    authentication: new Authentication({ authenticators, answerMsMax, clockToleranceMs, now, report }),
+    authentication: new Authentication({ authenticators, answerMsMax, clockToleranceMs, now, report, rules }),
     grants: new Grants({ ask: settings.grants, answerMsMax, now, report }),
     refusals: new Refusals({
       sink: store.refusals,

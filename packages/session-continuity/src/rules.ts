@@ -1,4 +1,6 @@
+import { authenticatorFor } from './authenticator.ts'
 import { isAllowed } from './grants.ts'
+import { continuityKey } from './key.ts'
 import * as policy from './policy-state.ts'
 import { judgeRecover } from './recover-rule.ts'
 import { judgeStore } from './store-identity.ts'
@@ -8,6 +10,8 @@ import { labelToRaise } from './session-labels.ts'
 
 /** Every decision, in one place, so that a test can take one away and see that something is noticed. */
 export const rules = {
+  authenticatorFor,
+  continuityKey,
   isAllowed,
   isHeaderOf,
   judgeAcknowledge,

@@ -1,7 +1,7 @@
-import { continuityKey } from './key.ts'
 import type { Labels } from './label.ts'
 import { Policy } from './policy.ts'
 import { Records } from './records.ts'
+import type { Rules } from './rules.ts'
 import { ScopeWitness } from './scope-witness.ts'
 import type { AuditShelf, ContinuityStore } from './store.ts'
 
@@ -10,6 +10,7 @@ export interface ScopeAccessOptions {
   readonly labels: Labels
   readonly storeId: string
   readonly scope: string
+  readonly rules: Pick<Rules, 'continuityKey'>
 }
 
 /** Everything that is stored of one scope. */
@@ -34,9 +35,9 @@ export class ScopeAccess {
   }
 
   policyOf(principalId: string): Policy {
-    const { store, labels, storeId, scope } = this.options
+    const { store, labels, storeId, scope, rules } = this.options
     const { witness, shelf } = this
-    const key = continuityKey(storeId, principalId, scope)
+    const key = rules.continuityKey(storeId, principalId, scope)
     return new Policy({ key, cell: store.state({ storeId, scope, key }), witness, shelf, labels })
   }
 }
