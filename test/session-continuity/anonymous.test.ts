@@ -1,6 +1,6 @@
 import { anonymous } from '@tidemark/session-continuity'
 import { describe, expect, it } from 'vitest'
-import { rules } from './source.ts'
+import type { rules } from './source.ts'
 import { World, everything, isNoticed, reasonFor, refusalOf, trusting, type ProcessOptions } from './world.ts'
 
 const configured: ProcessOptions = { config: { authenticators: [trusting, anonymous(() => 5_000)] } }
