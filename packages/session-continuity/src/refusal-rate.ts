@@ -12,7 +12,7 @@ interface Bucket {
 }
 
 /** Operations that have a rate of their own; more of them than there are. */
-export const operationsMax = 64
+const operationsMax = 64
 
 /**
  * How many refused attempts may be written down: each operation has a rate of its own, so that a flood of the one
