@@ -98,7 +98,7 @@ export class SessionWindow {
       const at = writer.cut(snapshot.seq)
       const { content, unfit } = await encodeSnapshot(snapshot, tailSeq, pause)
       this.options.unfit.tell(unfit)
-      await shelf.save(lease, { at: await at, content })
+      await shelf.save(lease, { at: await at, content }, report)
       this.lastSeq = snapshot.seq
       this.lastSizeBytes = sizeBytes
       this.stateSizeBytes = content.length

@@ -1,4 +1,4 @@
-import type { SessionHeader, SessionRecovered } from '@tidemark/session-core'
+import type { SessionError, SessionHeader, SessionRecovered } from '@tidemark/session-core'
 import type { EncodedEvent } from './encoded-event.ts'
 import type { Claim, Lease, Tail } from './storage-lease.ts'
 import type { SalvagedLog, StoredBatch, StoredLog, Verdict } from './stored-log.ts'
@@ -181,11 +181,17 @@ export interface ForkSource {
 
 /** States of projections at one point of a log: a shortcut, never the truth. */
 export interface SnapshotShelf {
-  /** @throws SessionError `FENCED`, `TAIL_MOVED` unless `snapshot.at` is durable in this lease's log. */
-  save(lease: Lease, snapshot: Snapshot): Promise<void>
-  /** The newest one that is whole and belongs to this log, at or before `through`. */
-  load(id: string, through?: number): Promise<Snapshot | undefined>
+  /** @throws SessionError `FENCED`, `TAIL_MOVED` unless `snapshot.at` ends a durable batch of this lease's log. */
+  save(lease: Lease, snapshot: Snapshot, onPassedOver?: OnPassedOver): Promise<void>
+  /**
+   * The newest one that is whole and belongs to this log, at or before `through`. One that cannot be used, whatever the
+   * reason, is passed over, and `onPassedOver` told; only where the log itself fails does it reject.
+   */
+  load(id: string, through?: number, onPassedOver?: OnPassedOver): Promise<Snapshot | undefined>
 }
+
+/** Hears which snapshot is not used, and why. */
+export type OnPassedOver = (error: SessionError) => void
 
 export interface Snapshot {
   readonly at: Tail

@@ -3,6 +3,7 @@ import {
   isUnbegun,
   type Host,
   type HistorySource,
+  type SessionError,
   type SessionHeader,
   type SessionRecovered,
   type Sessions,
@@ -16,6 +17,7 @@ import type { WindowTerms } from './session-window.ts'
 import type { Claim, EnabledBy, SessionStorage, Tail } from './storage.ts'
 import { StoredHistory } from './stored-history.ts'
 import { asUnknown, readStored, untilStill, type StoredSession, type Wanted } from './stored-session.ts'
+import { ToldOnce } from './told-once.ts'
 import { TypedStorage } from './typed-storage.ts'
 
 export interface StoreOptions {
@@ -32,6 +34,7 @@ export class StoreAccess {
   readonly storage: TypedStorage
   readonly authorization: Authorization
   readonly open: OpenSessions
+  private readonly passedOver: ToldOnce
 
   constructor(
     private readonly host: Host,
@@ -42,6 +45,7 @@ export class StoreAccess {
     this.storage = new TypedStorage(storage)
     this.authorization = new Authorization(host, authorize, (id) => this.headerOf(id))
     const report = (error: unknown): void => this.report(error)
+    this.passedOver = new ToldOnce(report)
     const { capabilities } = storage
     const shelf = this.storage.snapshots
     const writing = { capabilities, flushDelayMs, pendingSizeBytesMax }
@@ -61,7 +65,9 @@ export class StoreAccess {
     const { sessions, storage, options } = this
     let tails: readonly Tail[] = []
     const history = this.historyOf(id, () => tails)
-    const read = await readStored(id, wanted, { storage, sessions, history, retain: options.window })
+    const report = (error: SessionError): void => this.passedOver.tell(error)
+    const reading = { storage, sessions, history, retain: options.window, report }
+    const read = await readStored(id, wanted, reading)
     tails = read.tails
     return read
   }

@@ -3,7 +3,7 @@ import type { HistorySource, RetainBounds, Retained, Sessions } from '@tidemark/
 import type { SessionSeed, SessionView } from '@tidemark/session-core'
 import { noBatch, noEventAt } from './refused-read.ts'
 import { decodeSnapshot, type FoundSnapshot } from './snapshot-content.ts'
-import type { Receipted, Rest, SessionStorage, StoredBatch, Tail, Writer } from './storage.ts'
+import type { Receipted, Rest, SessionStorage, Snapshot, StoredBatch, Tail, Writer } from './storage.ts'
 import { unknownSession } from './unknown-session.ts'
 
 /** A stored session, read to its end, or as far as was wanted. */
@@ -42,6 +42,8 @@ export interface Reading {
   readonly history: HistorySource
   /** What stays in memory, where the rest can be read again. */
   readonly retain: RetainBounds
+  /** Told of what is passed over. */
+  readonly report: (error: SessionError) => void
 }
 
 /**
@@ -133,11 +135,11 @@ async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<S
 async function findSnapshot(
   id: string,
   through: number | undefined,
-  { storage, sessions }: Reading,
+  { storage, sessions, report }: Reading,
 ): Promise<(FoundSnapshot & { readonly at: Tail }) | undefined> {
   let within = through
   for (let tries = 0; tries < snapshotTriesMax; tries++) {
-    const found = await asUnknown(id, async () => storage.snapshots?.load(id, within))
+    const found = await loadSnapshot(id, within, { storage, report })
     if (found === undefined) return undefined
     const { at } = found
     const decoded = decodeSnapshot(found.content)
@@ -146,6 +148,21 @@ async function findSnapshot(
     within = at.seq - 1 // an older one may have been folded as it would be now
   }
   return undefined
+}
+
+/** A shortcut that fails costs the shortcut: whether the log is there and whole, the read of it says. */
+async function loadSnapshot(
+  id: string,
+  through: number | undefined,
+  { storage, report }: Pick<Reading, 'storage' | 'report'>,
+): Promise<Snapshot | undefined> {
+  try {
+    return await storage.snapshots?.load(id, through, report)
+  } catch (error) {
+    if (!isSessionError(error)) throw error
+    if (error.code === 'STORAGE_FAILED') report(error)
+    return undefined
+  }
 }
 
 function refuseShort({ id, log }: SessionView, through: number | undefined): void {

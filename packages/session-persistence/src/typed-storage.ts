@@ -78,13 +78,13 @@ export class TypedStorage implements seam.SessionStorage {
 class TypedShelf implements seam.SnapshotShelf {
   constructor(private readonly shelf: seam.SnapshotShelf) {}
 
-  save(lease: seam.Lease, snapshot: seam.Snapshot): Promise<void> {
-    return typed('snapshots.save', () => this.shelf.save(lease, snapshot))
+  save(lease: seam.Lease, snapshot: seam.Snapshot, onPassedOver?: seam.OnPassedOver): Promise<void> {
+    return typed('snapshots.save', () => this.shelf.save(lease, snapshot, onPassedOver))
   }
 
-  load(id: string, through?: number): Promise<seam.Snapshot | undefined> {
+  load(id: string, through?: number, onPassedOver?: seam.OnPassedOver): Promise<seam.Snapshot | undefined> {
     return typed('snapshots.load', async () => {
-      const snapshot = await this.shelf.load(id, through)
+      const snapshot = await this.shelf.load(id, through, onPassedOver)
       if (snapshot === undefined || (isTail(snapshot.at) && ArrayBuffer.isView(snapshot.content)))
         return snapshot
       throw foreign('snapshots.load', undefined)

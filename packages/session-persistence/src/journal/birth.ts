@@ -90,7 +90,7 @@ async function write(
   own: OwnSegment,
   { session, batches = [] }: Birth,
   { claim, durability, socket, inherited }: BirthTerms,
-): Promise<Begun & Pick<LeaseStart, 'activity'>> {
+): Promise<Begun & Pick<LeaseStart, 'activity' | 'log'>> {
   const { port, id } = own.folder
   const { epoch } = own.name
   const succession = inherited
@@ -100,6 +100,7 @@ async function write(
   const beginning = { session, claim, socket, recovered: [], succession, forked, isBirth: true } as const
   const { salt, ...begun } = await begin(own, beginning)
   let { tail, offset, commit } = begun
+  const log = inherited?.log ?? tail.digest
   const activity = new LogActivity()
   if (!inherited) activity.beginsTheLog()
   for (const batch of inherited ? rests(inherited) : batches) {
@@ -119,7 +120,7 @@ async function write(
   await own.file.sync()
   const { name: segment } = own.name
   if (tail.seq >= 0) await own.head.write({ ...tail, segment, offset, strict: durability === 'strict' })
-  return { salt, tail, offset, provenSeq: tail.seq, commit, activity }
+  return { salt, tail, offset, provenSeq: tail.seq, commit, activity, log }
 }
 
 function rests({ rest }: Inheritance): readonly (readonly EncodedEvent[])[] {

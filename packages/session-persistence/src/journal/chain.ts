@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { SessionError, isSessionError, type SessionHeader } from '@tidemark/session-core'
+import { SessionError, assert, isSessionError, type SessionHeader } from '@tidemark/session-core'
 import { isCorrupt } from '../refused-read.ts'
 import { corrupt } from './failure.ts'
 import { readHead, type Head } from './head.ts'
@@ -128,6 +128,12 @@ async function sizeOf({ port, path }: SessionFolder, name: string): Promise<numb
     if (!hasReason(error, 'ENOENT')) throw error
     return undefined
   }
+}
+
+/** The digest that a log has before its first event: of each one another, but for its forks. */
+export function emptyDigest({ links: [first] }: Pick<Chain, 'links'>): string {
+  assert(first, 'a chain has a first segment')
+  return first.start.tail.digest
 }
 
 /** The session that a chain belongs to, as its newest segment says: older ones may be those that a fork shares. */

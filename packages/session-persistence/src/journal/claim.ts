@@ -9,7 +9,7 @@ import { RecentBatches } from '../acceptance.ts'
 import type { Claim, Receipted } from '../storage.ts'
 import { begin, type Begun } from './beginning.ts'
 import type { LogBatch, LogTerms } from './chain-reader.ts'
-import { sessionIn, type Chain } from './chain.ts'
+import { emptyDigest, sessionIn, type Chain } from './chain.ts'
 import { corrupt } from './failure.ts'
 import type { Durability } from './lease-head.ts'
 import { JournalLease } from './lease.ts'
@@ -113,7 +113,8 @@ async function goOn(
   await own.file.sync()
   for (const name of spentLocks(await look(own), own.name.epoch))
     await cleanUp(() => folder.port.unlink(join(folder.path, name)))
-  return JournalLease.start({ own, lock, session, recovered, recent, activity, ...begun }, terms)
+  const log = emptyDigest(end.chain)
+  return JournalLease.start({ own, lock, session, recovered, recent, activity, log, ...begun }, terms)
 }
 
 /** Sets aside what a crash left after the log, before anything goes on without it. */

@@ -4,13 +4,13 @@ import { isCorrupt } from '../refused-read.ts'
 import { encodeEvent, type EncodedEvent } from '../encoded-event.ts'
 import type { Receipted } from '../storage.ts'
 import { dropped, type LogBatch, type LogTerms, type ReadTo } from './chain-reader.ts'
-import { goesOn, type Chain } from './chain.ts'
+import { emptyDigest, goesOn, type Chain } from './chain.ts'
 import { corrupt } from './failure.ts'
 import type { Forked, Predecessor } from './header.ts'
 import { findChainThrough } from './intact.ts'
 import { readLog } from './log-reader.ts'
 import { listPacked } from './pack-shelf.ts'
-import { hasReason, type JournalPort } from './port.ts'
+import { hasReason, isSystemFailure, type JournalPort } from './port.ts'
 import { createFilled, openFile } from './private-file.ts'
 import { refuseUnheld } from './held.ts'
 import { isMissing, readPieces, type SessionFolder } from './segment-file.ts'
@@ -23,12 +23,16 @@ import { writeAll } from './writing.ts'
 export interface Inheritance {
   /** The source's files that hold it: they are shared, and what follows in them does not count. */
   readonly files: readonly string[]
+  /** Shared where they can be: without them nothing is missing. */
+  readonly snapshots: readonly string[]
   /** Where the fork's own first segment goes on. */
   readonly predecessor: Predecessor
   readonly forked: Forked
   /** What is inherited of a batch that is cut, or that nothing proves durable: the fork writes it itself. */
   readonly rest: readonly EncodedEvent[]
   readonly epoch: number
+  /** The digest of the empty log. */
+  readonly log: string
 }
 
 /** How often the source is looked at again whose files change names meanwhile. */
@@ -61,6 +65,7 @@ export async function inherit(
       const chain = await findChainThrough(source, terms)
       const found = await find(source, chain, terms)
       for (const name of found.files) await share(source, into, name)
+      for (const name of found.snapshots) await shareSnapshot(source, into, name)
       // Names say nothing of what they were linked to.
       if (!goesOn(await findChainThrough(source, terms), chain)) throw dropped(source)
       return found
@@ -82,10 +87,12 @@ async function find(source: SessionFolder, chain: Chain, terms: InheritTerms): P
   const own = events.filter(({ seq }) => seq > end.seq && seq <= terms.through)
   const lastSeq = own.at(-1)?.seq ?? end.seq
   if (lastSeq !== terms.through) throw short(source, { lastSeq, through: terms.through })
-  const files = await filesOf(source, chain, end)
+  const { files, snapshots } = await filesOf(source, chain, end)
   const { seq, digest } = end
   const forked = { id: source.id, seq, digest }
-  return { files, predecessor: end, forked, rest: own.map(encodeEvent), epoch: highestEpoch(files) + 1 }
+  const epoch = highestEpoch(files) + 1
+  const begun = { epoch, log: emptyDigest(chain) }
+  return { files, snapshots, predecessor: end, forked, rest: own.map(encodeEvent), ...begun }
 }
 
 function short(
@@ -147,12 +154,25 @@ async function filesOf(
   source: SessionFolder,
   { links }: Chain,
   end: Predecessor,
-): Promise<readonly string[]> {
+): Promise<Pick<Inheritance, 'files' | 'snapshots'>> {
   const { names, packs } = await listPacked(source)
   const wanted = links.slice(0, links.findIndex(({ name }) => name === end.segment) + 1)
   const files = wanted.map(({ name }) => packs.find(({ byName }) => byName.has(name))?.name ?? name)
   const snapshots = snapshotsIn(names).filter(({ seq }) => seq <= end.seq)
-  return [...new Set([...files, ...snapshots.slice(0, snapshotsKeptMax).map(({ name }) => name)])]
+  return {
+    files: [...new Set(files)],
+    snapshots: snapshots.slice(0, snapshotsKeptMax).map(({ name }) => name),
+  }
+}
+
+/** What stands in a snapshot's place may be no file, or refused: the fork reads the log then, as its source does. */
+async function shareSnapshot(source: SessionFolder, into: SessionFolder, name: string): Promise<void> {
+  try {
+    await share(source, into, name)
+  } catch (error) {
+    const isUnfit = isSessionError(error) && error.code === 'STORAGE_FAILED'
+    if (!isSystemFailure(error) && !isUnfit) throw error
+  }
 }
 
 async function share(source: SessionFolder, into: SessionFolder, name: string): Promise<void> {

@@ -13,4 +13,6 @@ export interface LeaseStart extends Begun {
   readonly recovered: readonly SessionRecovered[]
   readonly recent: RecentBatches
   readonly activity: LogActivity
+  /** The digest of the empty log: what it began as. */
+  readonly log: string
 }

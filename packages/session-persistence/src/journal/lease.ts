@@ -18,6 +18,7 @@ import { packedLinesOf } from './runs.ts'
 import { Packer } from './packer.ts'
 import { rotate, type Place } from './rotation.ts'
 import { segmentSizeBytesMax } from './size.ts'
+import type { LogName } from './snapshot-envelope.ts'
 import { nameOf, toldIn } from './succession.ts'
 import { allInTurn, cleanUp, writeAll } from './writing.ts'
 
@@ -98,9 +99,10 @@ export class JournalLease implements Lease {
     return this.end
   }
 
-  /** Where the log ended once: for a snapshot of it, which needs the folder of the segment that is written now. */
-  placeOf(tail: Tail): { own: OwnSegment; place: ReturnType<RecentBatches['placeOf']> } {
-    return { own: this.place.own, place: this.start.recent.placeOf(tail) }
+  /** What a snapshot needs: the segment that is written now, whose log it is, and where that ended, if it knows. */
+  forSnapshot(at: Tail): { own: OwnSegment; of: LogName; place: ReturnType<RecentBatches['placeOf']> } {
+    const { recent, log } = this.start
+    return { own: this.place.own, of: { session: this.header.id, log }, place: recent.placeOf(at) }
   }
 
   append(batch: readonly EncodedEvent[], terms: AppendTerms): Promise<Receipt> {

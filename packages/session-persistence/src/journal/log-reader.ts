@@ -8,7 +8,7 @@ import {
   type LogTerms,
   type ReadTo,
 } from './chain-reader.ts'
-import { isUnchanged, type Chain, type Link } from './chain.ts'
+import { emptyDigest, isUnchanged, type Chain, type Link } from './chain.ts'
 import { corrupt } from './failure.ts'
 import { proofOf, rotationOf } from './head.ts'
 import { firstToOf, type SegmentHeader } from './header.ts'
@@ -25,7 +25,7 @@ import {
 } from './recover.ts'
 import { seek } from './seek.ts'
 import { isMissing, openSegment, type SessionFolder } from './segment-file.ts'
-import { readSnapshot, type SnapshotName } from './snapshot-file.ts'
+import { proofsOfSnapshots } from './snapshot-proof.ts'
 import { noTail, readTail } from './tail.ts'
 
 /** Where a log ended when it was read. */
@@ -180,7 +180,8 @@ async function judge(folder: SessionFolder, { chain, end, last, receipt }: Read)
     epoch,
     seq: Math.max(firstSeq - 1, claimedSeq, last?.commit.durable ?? -1),
   })
-  proofs.push(...(await proofsAhead(folder, snapshots, end.tail.seq)))
+  const ahead = snapshots.filter(({ seq }) => seq > end.tail.seq)
+  if (ahead.length > 0) proofs.push(...(await proofsOfSnapshots(folder, ahead, emptyDigest(chain))))
   if (receipt) proofs.push({ source: 'receipt', seq: receipt.seq })
   const isFirst = end.offset === newest.start.offset
   return judgeEnd({
@@ -201,20 +202,6 @@ async function tailOf(folder: SessionFolder, { name, header, endBytes }: Link, f
   } finally {
     await file.close()
   }
-}
-
-/** A snapshot is written of what is durable: one that is whole, and of more than the log holds, proves a loss. */
-async function proofsAhead(
-  folder: SessionFolder,
-  snapshots: readonly SnapshotName[],
-  endSeq: number,
-): Promise<readonly Proof[]> {
-  const proofs: Proof[] = []
-  for (const name of snapshots.filter(({ seq }) => seq > endSeq)) {
-    const snapshot = await readSnapshot(folder, name)
-    if (snapshot) proofs.push({ source: 'snapshot', epoch: snapshot.epoch, seq: snapshot.at.seq })
-  }
-  return proofs
 }
 
 /** A strict head of an earlier rotation says nothing of what was acknowledged in this one. */

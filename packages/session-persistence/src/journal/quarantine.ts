@@ -20,9 +20,7 @@ export interface Span {
  * tries: after a crash the next one makes its own. Resolves with their SHA-256.
  */
 export async function setAside(folder: SessionFolder, span: Span, epoch: number): Promise<string> {
-  const place = join(folder.path, quarantineName)
-  await ensureFolder(folder.port, place)
-  await refuseOpenFolder(folder.port, place, 'the folder of what was set aside')
+  const place = await placeOfAside(folder)
   const { file } = await createFile(folder.port, pathOf(folder, span, epoch))
   try {
     const digest = await copy(folder, span, file)
@@ -35,6 +33,14 @@ export async function setAside(folder: SessionFolder, span: Span, epoch: number)
     await dropAside(folder, span, epoch)
     throw error
   }
+}
+
+/** Where what is set aside stands, made where it is missing. @throws SessionError `STORAGE_FAILED` when it is no safe place. */
+export async function placeOfAside({ port, path }: SessionFolder): Promise<string> {
+  const place = join(path, quarantineName)
+  await ensureFolder(port, place)
+  await refuseOpenFolder(port, place, 'the folder of what was set aside')
+  return place
 }
 
 /** Removes a copy that nothing names: a disk that is full must not be filled by trying. */

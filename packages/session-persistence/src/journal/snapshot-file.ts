@@ -1,13 +1,10 @@
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { SessionError } from '@tidemark/session-core'
-import { z } from 'zod'
-import { fitting } from '../fitting.ts'
-import { encodePieces, parseMessagePack } from '../msgpack.ts'
-import type { Snapshot, Tail } from '../storage.ts'
+import { SessionError, isSessionError } from '@tidemark/session-core'
+import type { Tail } from '../storage.ts'
 import { createWhole, openFile } from './private-file.ts'
-import { hasReason, type JournalPort } from './port.ts'
+import { hasReason, isSystemFailure } from './port.ts'
 import { readSpan, type SessionFolder } from './segment-file.ts'
+import { openSnapshot, sealSnapshot, type OpenedSnapshot, type OwnSnapshot } from './snapshot-envelope.ts'
 import { cleanUp } from './writing.ts'
 
 /** A larger snapshot is not kept: what would be read at each resume must stay small beside the log. */
@@ -26,16 +23,14 @@ export interface SnapshotName {
   readonly digest: string
 }
 
-/** A snapshot, and where the log ended when it was taken: a hint, found again by seq and digest. */
-export interface StoredSnapshot extends Snapshot {
-  readonly epoch: number
-  readonly place?: Place | undefined
-}
-
-export interface Place {
-  readonly segment: string
-  readonly offset: number
-}
+/**
+ * What stands under a snapshot's name. `unfit`: nothing that could be a snapshot. `unreadable`: the system refuses it,
+ * and may give it another time.
+ */
+export type FoundSnapshot =
+  | OpenedSnapshot
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'unreadable'; readonly reason: string; readonly cause: Error }
 
 /** Those that the names tell of, newest first. */
 export function snapshotsIn(names: readonly string[]): readonly SnapshotName[] {
@@ -46,7 +41,7 @@ export function snapshotsIn(names: readonly string[]): readonly SnapshotName[] {
   return found.sort((a, b) => b.seq - a.seq)
 }
 
-function nameOf({ seq, digest }: Tail): string {
+export function snapshotName({ seq, digest }: Tail): string {
   return `snapshot-${seq}-${digest.slice(0, 16)}.msgpack`
 }
 
@@ -54,94 +49,61 @@ function nameOf({ seq, digest }: Tail): string {
  * Writes a snapshot under a name of its own and then gives it its name, so that it is there whole or not at all.
  * @throws the port's failures; a name that is there already is a snapshot of the same.
  */
-export async function writeSnapshot(folder: SessionFolder, snapshot: StoredSnapshot): Promise<void> {
+export async function writeSnapshot(folder: SessionFolder, snapshot: OwnSnapshot): Promise<void> {
   const { port, path } = folder
-  const bytes = seal(snapshot)
+  const bytes = sealSnapshot(snapshot)
   if (bytes.length > snapshotSizeBytesMax) {
     const message = `${folder.id}: a snapshot of ${bytes.length} bytes, at most ${snapshotSizeBytesMax}`
     throw new SessionError('INVALID_PAYLOAD', message, { sessionId: folder.id })
   }
   const passing = join(path, `${passingPrefix}${port.random(8)}`)
   await createWhole(port, passing, bytes)
-  await port.rename(passing, join(path, nameOf(snapshot.at)))
+  await port.rename(passing, join(path, snapshotName(snapshot.at)))
   await port.syncFolder(path)
 }
 
-/**
- * Removes all but the newest, what a crash left half written, and what is of a later seq than the log's last: that is
- * of events which a repair gave up, and would count as newer than any that is written until the log is as long again.
- */
-export async function removeOldSnapshots({ port, path }: SessionFolder, lastSeq: number): Promise<void> {
+/** Removes all but the newest, and what a crash left half written; those that are `passedOver` are none of them. */
+export async function removeOldSnapshots(
+  { port, path }: SessionFolder,
+  passedOver: ReadonlySet<string>,
+): Promise<void> {
   const names = await port.readdir(path)
-  const snapshots = snapshotsIn(names)
-  const kept = snapshots.filter(({ seq }) => seq <= lastSeq).slice(0, snapshotsKeptMax)
-  const old = snapshots.filter((each) => !kept.includes(each)).map(({ name }) => name)
+  const snapshots = snapshotsIn(names).filter(({ name }) => !passedOver.has(name))
+  const old = snapshots.slice(snapshotsKeptMax).map(({ name }) => name)
   const left = names.filter((name) => name.startsWith(passingPrefix))
   for (const name of [...old, ...left]) await cleanUp(() => port.unlink(join(path, name)))
 }
 
-/** `undefined` when it does not prove itself, or is gone. */
+/** Never fails for what stands there: a snapshot is a shortcut, and whoever needs it as a proof is told why it is none. */
 export async function readSnapshot(
-  { port, path }: SessionFolder,
+  folder: SessionFolder,
   { name, seq, digest }: SnapshotName,
-): Promise<StoredSnapshot | undefined> {
-  const bytes = await readWhole(port, join(path, name))
-  const snapshot = bytes && open(bytes)
-  return snapshot?.at.seq === seq && snapshot.at.digest.startsWith(digest) ? snapshot : undefined
-}
-
-async function readWhole(port: JournalPort, path: string): Promise<Buffer | undefined> {
+): Promise<FoundSnapshot> {
   try {
-    const { file, stat } = await openFile(port, path)
-    try {
-      if (stat.sizeBytes > snapshotSizeBytesMax) return undefined
-      return await readSpan(file, 0, stat.sizeBytes)
-    } finally {
-      await file.close()
-    }
+    const found = await openUnder(folder, name)
+    if (found.kind !== 'whole') return found
+    const { at } = found.snapshot
+    return at.seq === seq && at.digest.startsWith(digest) ? found : unfit('says another seq or digest')
   } catch (error) {
-    if (!hasReason(error, 'ENOENT', 'ELOOP')) throw error
-    return undefined // removed meanwhile, or not ours
+    if (hasReason(error, 'ENOENT')) return { kind: 'gone' }
+    if (hasReason(error, 'ELOOP')) return unfit('is a link')
+    if (hasReason(error, 'EISDIR')) return unfit('is a folder')
+    if (isSystemFailure(error)) return { kind: 'unreadable', reason: error.code, cause: error }
+    if (isSessionError(error) && error.code === 'STORAGE_FAILED') return unfit(error.message)
+    throw error
   }
 }
 
-function seal({ epoch, at: { seq, digest }, place, content }: StoredSnapshot): Buffer {
-  const envelope = { format: 1, epoch, seq, digest, ...place }
-  const sum = sumOf(envelope, content)
-  return Buffer.concat([...encodePieces({ ...envelope, sum, content })])
+async function openUnder({ port, path }: SessionFolder, name: string): Promise<OpenedSnapshot> {
+  const { file, stat } = await openFile(port, join(path, name))
+  try {
+    if (stat.sizeBytes > snapshotSizeBytesMax) return unfit(`has ${stat.sizeBytes} bytes`)
+    return openSnapshot(await readSpan(file, 0, stat.sizeBytes))
+  } finally {
+    await file.close()
+  }
 }
 
-function open(bytes: Buffer): StoredSnapshot | undefined {
-  const parsed = fitting(schema, parseMessagePack(bytes))
-  if (parsed === undefined) return undefined
-  const { sum, content, ...envelope } = parsed
-  if (sumOf(envelope, content) !== sum) return undefined
-  const { epoch, seq, digest, segment, offset } = envelope
-  const place = segment !== undefined && offset !== undefined ? { segment, offset } : undefined
-  return { epoch, at: { seq, digest }, place, content }
+function unfit(reason: string): OpenedSnapshot {
+  return { kind: 'unfit', reason }
 }
-
-interface Envelope {
-  readonly format: number
-  readonly epoch: number
-  readonly seq: number
-  readonly digest: string
-  readonly segment?: string | undefined
-  readonly offset?: number | undefined
-}
-
-function sumOf({ format, epoch, seq, digest, segment, offset }: Envelope, content: Uint8Array): string {
-  const fields = JSON.stringify([format, epoch, seq, digest, segment ?? null, offset ?? null])
-  return createHash('sha256').update(fields).update(content).digest('hex')
-}
-
-const envelopeSchema = z.object({
-  format: z.literal(1),
-  epoch: z.int().min(1),
-  seq: z.int().min(-1),
-  digest: z.string().regex(/^[0-9a-f]{64}$/),
-  segment: z.string().optional(),
-  offset: z.int().min(0).optional(),
-})
-
-const schema = envelopeSchema.extend({ sum: z.string(), content: z.instanceof(Uint8Array) })

@@ -212,6 +212,7 @@ export class JournalStorage implements seam.SessionStorage {
   private async keep(store: Store, lease: JournalLease, claim: seam.Claim): Promise<seam.Lease> {
     this.leases.add(lease)
     await this.index.attend(store, lease, claim.incarnation)
+    await this.snapshots.setAside(lease)
     if (!this.isClosed) return lease
     await lease.release()
     throw closed()
