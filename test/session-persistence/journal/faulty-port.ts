@@ -53,6 +53,7 @@ export class FaultyPort {
       networkFs: call('networkFs', (path) => port.networkFs(path)),
       identity: () => port.identity(),
       hasModes: port.hasModes,
+      ...(port.owner !== undefined && { owner: port.owner }),
     }
   }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { encodeEvent, type Lease } from '@tidemark/session-persistence'
 import { JournalStorage, sealLine } from '@tidemark/session-persistence/journal'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { foldRecovered } from '../../../packages/session-persistence/src/journal/fold-recovered.ts'
 import { append, appendNext, events, headerOf, newClaim, readBack, seqsOf, upTo } from '../batches.ts'
 import { codeOf, refusalOf } from '../refusal.ts'
 import { MemoryPort } from './memory-port.ts'
@@ -21,6 +22,20 @@ beforeEach(async () => {
   disk = new MemoryPort()
   lease = await open().create(headerOf('a'), { claim: newClaim() })
   await append(lease, events(0, 2))
+})
+
+describe('a receipt within the last batch', () => {
+  it.each([0, 1, 2])('G22: of seq %i proves all of it, since a batch is durable as a whole', async (seq) => {
+    const batches = []
+    for await (const batch of (await open().read('a', { receipt: { seq } })).batches) batches.push(batch)
+    expect(batches.map(({ tail, isDurable }) => [tail.seq, isDurable]).at(-1)).toEqual([2, true])
+  })
+
+  it('G27: without one the last batch of a writer that died is not proven', async () => {
+    const batches = []
+    for await (const batch of (await open().read('a')).batches) batches.push(batch)
+    expect(batches.at(-1)?.isDurable).toBe(false)
+  })
 })
 
 describe('a torn end', () => {
@@ -107,6 +122,78 @@ describe('a torn end', () => {
     }
     expect(seqsOf((await readBack(open(), 'a')).events)).toEqual(upTo(8))
     expect((await claim()).recovered).toHaveLength(5)
+  })
+
+  it('G18: of as many as a header holds each has its record; of more the oldest are one, which says how many', async () => {
+    const cut = (round: number): string => `{"seq":${3 + round},"time":${'1'.repeat(round)}`
+    const crash = async (round: number): Promise<Lease> => {
+      const newest = [...disk.files().keys()]
+        .filter((path) => path.endsWith('.jsonl'))
+        .sort()
+        .at(-1)!
+      grow(newest, cut(round))
+      const later = await claim()
+      await appendNext(later)
+      return later
+    }
+    for (const round of upTo(31)) await crash(round)
+    const records = (await crash(31)).recovered!
+    expect(records.map(({ sizeBytes }) => sizeBytes)).toEqual(upTo(32).map((round) => cut(round).length))
+
+    let { recovered = [] } = await crash(32)
+    expect(recovered).toHaveLength(32)
+    expect(recovered.slice(1)).toEqual([...records.slice(2), recovered[31]])
+    const folded = {
+      reason: 'folded:2',
+      segment: records[0]!.segment,
+      offset: records[0]!.offset,
+      sizeBytes: records[0]!.sizeBytes + records[1]!.sizeBytes,
+      digest: createHash('sha256')
+        .update(JSON.stringify(records.slice(0, 2)))
+        .digest('hex'),
+      lastSeq: records[1]!.lastSeq,
+      durableSeq: records[1]!.durableSeq,
+      evidence: 'records',
+    }
+    expect(recovered[0]).toEqual(folded)
+    ;({ recovered = [] } = await crash(33))
+    expect(recovered).toHaveLength(32)
+    const digest = createHash('sha256')
+      .update(JSON.stringify([folded, records[2]]))
+      .digest('hex')
+    const sizeBytes = folded.sizeBytes + records[2]!.sizeBytes
+    expect(recovered[0]).toMatchObject({
+      ...folded,
+      reason: 'folded:3',
+      sizeBytes,
+      digest,
+      lastSeq: records[2]!.lastSeq,
+      durableSeq: records[2]!.durableSeq,
+    })
+
+    // Told, it is told for good.
+    const last = await claim()
+    expect(last.recovered).toEqual(recovered)
+    const data = recovered[0]!
+    await append(last, [encodeEvent({ seq: last.tail.seq + 1, time: 1, type: 'session/recovered', data })])
+    expect((await claim()).recovered).toEqual(recovered.slice(1))
+  })
+
+  it('G18: what an operator gave up stays known as such in the record that it was folded into', () => {
+    const record = (index: number) => ({
+      reason: 'hole',
+      segment: '000001-000.jsonl',
+      offset: index,
+      sizeBytes: 1,
+      digest: '0'.repeat(64),
+      lastSeq: 1,
+      durableSeq: 1,
+      evidence: 'nothing',
+    })
+    const given = { ...record(0), reason: 'accepted-loss', evidence: 'operator' }
+    const folded = foldRecovered([given, ...upTo(40).map(record)])
+    expect([folded.length, folded[0]!.reason, folded[0]!.evidence]).toEqual([32, 'folded:10', 'operator'])
+    expect(foldRecovered(upTo(32).map(record))).toEqual(upTo(32).map(record))
   })
 
   it('A03, A07, G16: of a batch that was cut anywhere, all or nothing is kept', async () => {

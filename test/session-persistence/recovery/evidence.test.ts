@@ -38,6 +38,15 @@ describe('D, the highest seq that is proven durable', () => {
     expect(proven({ proofs, seals })).toEqual(durable)
   })
 
+  it('is the end of the last batch where it is within it', () => {
+    const lastFrom = 2
+    expect(proven({ end: { lastFrom }, proofs: [receipt(1)] })).toEqual({ seq: 1, by: 'receipt' })
+    for (const seq of [2, 3, 4])
+      expect(proven({ end: { lastFrom }, proofs: [receipt(seq)] })).toEqual({ seq: 4, by: 'receipt' })
+    expect(proven({ end: { lastFrom }, proofs: [receipt(5)] })).toEqual({ seq: 5, by: 'receipt' })
+    expect(proven({ end: { lastFrom: 5 }, proofs: [receipt(3)] })).toEqual({ seq: 3, by: 'receipt' })
+  })
+
   it('is what a strict head says', () => {
     expect(proven({ strictSeq: 2 })).toEqual({ seq: 2, by: 'head' })
     expect(proven({ strictSeq: 2, proofs: [receipt(3)] })).toEqual({ seq: 3, by: 'receipt' })

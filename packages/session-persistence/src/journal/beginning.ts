@@ -15,9 +15,6 @@ import { closeAfterFailure, writeAll } from './writing.ts'
 /** Kept free in a first header for what later claims add: a predecessor, longer names, carried types, recoveries. */
 const claimRoomSizeBytes = 32_768
 
-/** Recoveries that a header names: each ended a writer that had not told the one before. */
-const recoveredMax = 32
-
 export interface Beginning {
   readonly session: SessionHeader
   readonly claim: Claim
@@ -88,8 +85,7 @@ async function headerOf(own: OwnSegment, beginning: Beginning, salt: string): Pr
     ...(predecessor && { predecessor }),
     ...(beginning.forked && { forked: beginning.forked }),
     ...(carried && { carried }),
-    // The newest: what earlier ones set aside is still in its place.
-    ...(recovered.length > 0 && { recovered: recovered.slice(-recoveredMax) }),
+    ...(recovered.length > 0 && { recovered }),
   }
 }
 

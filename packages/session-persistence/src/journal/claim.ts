@@ -21,6 +21,7 @@ import { hasReason } from './port.ts'
 import { dropAside, setAside } from './quarantine.ts'
 import type { SessionFolder } from './segment-file.ts'
 import { parseName, segmentName } from './segment-name.ts'
+import { foldRecovered } from './fold-recovered.ts'
 import { decideSuccession, nameOf, outstanding } from './succession.ts'
 import { cleanUp } from './writing.ts'
 
@@ -100,7 +101,8 @@ async function goOn(
   const { end, recent, told, activity } = learned
   if (end.chain.epoch > name.epoch) throw fenced(folder.id, `epoch ${end.chain.epoch} was claimed`)
   const newest = end.chain.links.at(-1)
-  const recovered = [...(newest ? outstanding(newest, told) : []), ...(await recover(own, learned))]
+  const untold = newest ? outstanding(newest, told) : []
+  const recovered = foldRecovered([...untold, ...(await recover(own, learned))])
   const session: SessionHeader = sessionIn(end.chain, folder.id)
   const succession = decideSuccession(end)
   let begun: Begun

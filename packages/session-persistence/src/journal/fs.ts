@@ -28,6 +28,8 @@ const openFlags = {
 
 const turns = new LoopTurns()
 
+const owner = process.geteuid?.()
+
 /** Of this machine, since it was asked for. */
 let bootId: string | null | undefined
 
@@ -67,6 +69,7 @@ export const systemPort: JournalPort = {
   networkFs,
   identity: async () => ({ ...thisProcess(), bootId: (bootId ??= await readBootId()) }),
   hasModes: !isWindows,
+  ...(owner !== undefined && { owner }),
   locks: new SocketLocks({ platform: process.platform, isThere, throughDescriptor }),
 }
 
@@ -131,7 +134,8 @@ class WrittenFile implements PortFile {
 function toStat(stats: BigIntStats): FileStat {
   const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : 'other'
   const identity = `${stats.dev}:${stats.ino}`
-  return { kind, sizeBytes: Number(stats.size), mode: Number(stats.mode) & 0o777, identity }
+  const known = { sizeBytes: Number(stats.size), mode: Number(stats.mode) & 0o777, identity }
+  return { kind, ...known, ...(!isWindows && { owner: Number(stats.uid), nameCount: Number(stats.nlink) }) }
 }
 
 async function pauseUnless(durationMs: number, signal?: AbortSignal): Promise<void> {

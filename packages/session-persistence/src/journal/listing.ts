@@ -2,7 +2,7 @@ import { unknownSession } from '../unknown-session.ts'
 import { corrupt } from './failure.ts'
 import { forgetReplaced, listPacked } from './pack-shelf.ts'
 import { hasReason } from './port.ts'
-import { refuseWritable } from './private-file.ts'
+import { refuseForgeable } from './private-file.ts'
 import type { SessionFolder } from './segment-file.ts'
 
 /**
@@ -24,9 +24,9 @@ export async function listAgain(folder: SessionFolder): Promise<readonly string[
 
 async function refuseOther({ port, id, path }: SessionFolder): Promise<void> {
   try {
-    const { kind, mode } = await port.stat(path)
-    if (kind !== 'folder') throw corrupt(id, { segment: '.', reason: 'is no folder' })
-    if (port.hasModes) refuseWritable({ mode }, 'the folder of a session')
+    const stat = await port.stat(path)
+    if (stat.kind !== 'folder') throw corrupt(id, { segment: '.', reason: 'is no folder' })
+    refuseForgeable(port, stat, 'the folder of a session')
   } catch (error) {
     throw hasReason(error, 'ENOENT') ? unknownSession(id) : error
   }

@@ -184,8 +184,9 @@ async function judge(folder: SessionFolder, { chain, end, last, receipt }: Read)
   if (ahead.length > 0) proofs.push(...(await proofsOfSnapshots(folder, ahead, emptyDigest(chain))))
   if (receipt) proofs.push({ source: 'receipt', seq: receipt.seq })
   const isFirst = end.offset === newest.start.offset
+  const first = isFirst && { firstTo: firstToOf(newest.header) }
   return judgeEnd({
-    end: { seq: end.tail.seq, epoch, rotation, ...(isFirst && { firstTo: firstToOf(newest.header) }) },
+    end: { seq: end.tail.seq, epoch, rotation, ...first, ...(last && { lastFrom: last.start.tail.seq + 1 }) },
     tail: await tailOf(folder, newest, end.offset),
     proofs,
     seals: new Map(links.flatMap(({ header, seal }) => (seal ? [[header.epoch, seal.seq]] : []))),

@@ -34,6 +34,8 @@ export interface JournalPort {
   identity(): Promise<ProcessIdentity & { readonly bootId: string | null }>
   /** Whether the file system keeps modes: nothing is asked of them where it does not. */
   readonly hasModes: boolean
+  /** Whom the file system takes this process for. Absent where files have no owners. */
+  readonly owner?: number
   /** The kind of the file system at a path, if other machines may share it. */
   networkFs(path: string): Promise<string | undefined>
   /** How packs are compressed. Absent: Brotli, in the thread pool. */
@@ -96,6 +98,10 @@ export interface FileStat {
   readonly sizeBytes: number
   /** The permission bits. */
   readonly mode: number
+  /** Whose it is; absent where files have no owners. */
+  readonly owner?: number
+  /** The names that it has; absent where nothing tells. */
+  readonly nameCount?: number
   /** The same for the same file, and for no other that exists. */
   readonly identity: string
 }

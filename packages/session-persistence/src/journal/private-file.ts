@@ -1,4 +1,4 @@
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { SessionError } from '@tidemark/session-core'
 import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
 import { readSpan } from './span.ts'
@@ -7,6 +7,7 @@ import { cleanUp, closeAfterFailure, writeAll } from './writing.ts'
 const fileMode = 0o600
 const folderMode = 0o700
 const writableByOthers = 0o022
+const shownToOthers = 0o077
 
 export interface OpenedFile {
   readonly file: PortFile
@@ -18,6 +19,7 @@ export async function createFile(port: JournalPort, path: string): Promise<Opene
   const file = await port.open(path, 'create')
   try {
     const stat = await (port.hasModes ? insistOnMode(file, fileMode) : file.stat())
+    insistOnOwner(port, stat)
     return { file, stat }
   } catch (error) {
     await file.close()
@@ -54,15 +56,22 @@ export async function createWhole(port: JournalPort, path: string, bytes: Uint8A
   })
 }
 
+interface BytesTerms {
+  readonly sizeBytesMax: number
+  /** Whether it has one name only: what is written in place must not be somebody else's file as well. */
+  readonly isAlone?: true
+}
+
 /** The bytes of a file, so many of them at most; `undefined` where there is none. */
 export async function findBytes(
   port: JournalPort,
   path: string,
-  sizeBytesMax: number,
+  { sizeBytesMax, isAlone }: BytesTerms,
 ): Promise<Buffer | undefined> {
   try {
     const { file, stat } = await openFile(port, path)
     try {
+      if (isAlone) refuseShared(stat, path)
       return await readSpan(file, 0, Math.min(stat.sizeBytes, sizeBytesMax))
     } finally {
       await file.close()
@@ -80,7 +89,7 @@ export async function openFile(port: JournalPort, path: string): Promise<OpenedF
     const stat = await file.stat()
     if (stat.kind !== 'file')
       throw new SessionError('STORAGE_FAILED', `a ${stat.kind} stands where a file must be`)
-    if (port.hasModes) refuseWritable(stat, 'a file of the journal')
+    refuseForgeable(port, stat, 'a file of the journal')
     return { file, stat }
   } catch (error) {
     await file.close()
@@ -115,16 +124,39 @@ export async function refuseOpenFolder(
   path: string,
   what = 'the root of the journal',
 ): Promise<void> {
-  const { kind, mode } = await port.stat(path)
-  if (kind !== 'folder') throw new SessionError('STORAGE_FAILED', `${what} is not a folder`)
-  if (port.hasModes) refuseWritable({ mode }, what)
+  const stat = await port.stat(path)
+  if (stat.kind !== 'folder') throw new SessionError('STORAGE_FAILED', `${what} is not a folder`)
+  refuseForgeable(port, stat, what)
 }
 
-/** What others can write to, they can forge. @throws SessionError `STORAGE_FAILED`. */
-export function refuseWritable({ mode }: Pick<FileStat, 'mode'>, what: string): void {
-  if ((mode & writableByOthers) === 0) return
+const root = 0
+
+/**
+ * What others can write to, they can forge, and its owner can, whatever its mode. Root can write to everything anyway.
+ * For root itself no other owner is trusted either: what it wrote beside a user's files, that user could not read.
+ *
+ * @throws SessionError `STORAGE_FAILED`.
+ */
+export function refuseForgeable(
+  port: Pick<JournalPort, 'hasModes' | 'owner'>,
+  { mode, owner }: Pick<FileStat, 'mode' | 'owner'>,
+  what: string,
+): void {
+  if (port.owner !== undefined && owner !== undefined && owner !== port.owner && owner !== root) {
+    const message = `user ${owner} owns ${what}, and this process is of user ${port.owner}`
+    throw new SessionError('STORAGE_FAILED', message, { reason: 'owner', owner })
+  }
+  if (!port.hasModes || (mode & writableByOthers) === 0) return
   const message = `others can write to ${what} (mode ${mode.toString(8)})`
-  throw new SessionError('STORAGE_FAILED', message, { mode })
+  throw new SessionError('STORAGE_FAILED', message, { reason: 'mode', mode })
+}
+
+/** Keeps others from what is below a folder of ours that was put back with another mode, from a backup say. */
+export async function hideFolder(port: JournalPort, path: string): Promise<void> {
+  if (!port.hasModes) return
+  const { kind, mode, owner } = await port.stat(path)
+  if (kind === 'folder' && owner === port.owner && (mode & shownToOthers) !== 0)
+    await port.chmod(path, folderMode)
 }
 
 /** The path, or the nearest of its parents that is there. */
@@ -153,4 +185,16 @@ async function insistOnMode(target: Pick<PortFile, 'stat' | 'chmod'>, mode: numb
     'STORAGE_FAILED',
     `this file system gives mode ${after.mode.toString(8)} instead of ${mode.toString(8)}`,
   )
+}
+
+function insistOnOwner(port: JournalPort, { owner }: FileStat): void {
+  if (port.owner === undefined || owner === undefined || owner === port.owner) return
+  const message = `this file system gives what user ${port.owner} creates to user ${owner}`
+  throw new SessionError('STORAGE_FAILED', message, { reason: 'owner', owner })
+}
+
+function refuseShared({ nameCount = 1 }: FileStat, path: string): void {
+  if (nameCount === 1) return
+  const message = `${basename(path)} has ${nameCount} names: a copy that was made of hard links changes along with it`
+  throw new SessionError('STORAGE_FAILED', message, { reason: 'links', segment: basename(path) })
 }

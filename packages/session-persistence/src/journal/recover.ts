@@ -19,6 +19,8 @@ export interface WholeEnd {
   readonly rotation?: number
   /** Set while no batch of that segment is whole: the last seq that its first batch was to have. */
   readonly firstTo?: number
+  /** The first seq of the last whole batch, where it was read. */
+  readonly lastFrom?: number
 }
 
 /** The bytes after that end, T. */
@@ -98,8 +100,14 @@ export function judgeEnd(facts: EndFacts): EndVerdict {
   return refused('R7', 'is neither a batch nor the beginning of one')
 }
 
-/** The highest seq that anything proves durable, D. */
+/** The highest seq that anything proves durable, D. A batch is durable as a whole, so within the last it is its end. */
 export function provenBy(facts: EndFacts): Durable {
+  const { seq: endSeq, lastFrom = endSeq } = facts.end
+  const { seq, by } = highestOf(facts)
+  return { seq: seq >= lastFrom ? Math.max(seq, endSeq) : seq, by }
+}
+
+function highestOf(facts: EndFacts): Durable {
   const { end, tail, seals } = facts
   const { durableMax, followedTo = -1 } = tail.commits
   // A batch is written once the one before it was synced.

@@ -57,7 +57,7 @@ export function openSnapshot(bytes: Buffer): OpenedSnapshot {
   return { kind: 'whole', snapshot: { epoch, at: { seq, digest }, place, of, content } }
 }
 
-function sumOf(envelope: z.output<typeof envelopeSchema>, content: Uint8Array): string {
+function sumOf(envelope: Envelope, content: Uint8Array): string {
   const { format, epoch, seq, digest, segment, offset } = envelope
   const of = envelope.format === 1 ? [] : [envelope.session, envelope.log]
   const fields = JSON.stringify([format, epoch, seq, digest, segment ?? null, offset ?? null, ...of])
@@ -78,7 +78,7 @@ const place = {
 
 const unbound = z.object({ format: z.literal(1), ...place })
 const bound = z.object({ format: z.literal(envelopeFormat), ...place, session: z.string(), log: digest })
-const envelopeSchema = z.discriminatedUnion('format', [unbound, bound])
+type Envelope = z.output<typeof unbound> | z.output<typeof bound>
 
 const body = { sum: z.string(), content: z.instanceof(Uint8Array) }
 const schema = z.discriminatedUnion('format', [unbound.extend(body), bound.extend(body)])

@@ -3,7 +3,7 @@ import { isSessionError } from '@tidemark/session-core'
 import { IndexLists, noList, type IndexList } from './index-list.ts'
 import { entriesIn, indexPath, parseIndexName, type EntryName, type IndexName } from './index-name.ts'
 import { hasReason, isSystemFailure, type JournalPort } from './port.ts'
-import { findBytes, refuseWritable } from './private-file.ts'
+import { findBytes, refuseForgeable } from './private-file.ts'
 import type { Store } from './store.ts'
 import { lateLine, type LateLine } from './summary-line.ts'
 
@@ -141,9 +141,9 @@ function merged(
  */
 async function listTwice(port: JournalPort, path: string): Promise<readonly IndexName[]> {
   try {
-    const { kind, mode } = await port.stat(path)
-    if (kind !== 'folder') return []
-    if (port.hasModes) refuseWritable({ mode }, 'the index of the journal')
+    const stat = await port.stat(path)
+    if (stat.kind !== 'folder') return []
+    refuseForgeable(port, stat, 'the index of the journal')
     const names = new Set([...(await port.readdir(path)), ...(await port.readdir(path))])
     return [...names].map(parseIndexName)
   } catch (error) {
@@ -154,7 +154,7 @@ async function listTwice(port: JournalPort, path: string): Promise<readonly Inde
 
 async function readEntry(port: JournalPort, path: string): Promise<LateLine | 'missing' | 'broken'> {
   try {
-    const bytes = await findBytes(port, path, lineFileSizeBytesMax)
+    const bytes = await findBytes(port, path, { sizeBytesMax: lineFileSizeBytesMax })
     if (bytes === undefined) return 'missing'
     return lateLine(bytes.toString().replace(/\n$/, '')) ?? 'broken'
   } catch (error) {

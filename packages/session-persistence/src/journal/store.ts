@@ -6,7 +6,7 @@ import { corrupt } from './failure.ts'
 import { formatVersion } from './header.ts'
 import { passingPrefixes } from './folder-name.ts'
 import { hasReason, type JournalPort } from './port.ts'
-import { createWhole, ensureFolder, exists, findBytes, refuseOpenFolder } from './private-file.ts'
+import { createWhole, ensureFolder, exists, findBytes, hideFolder, refuseOpenFolder } from './private-file.ts'
 import { openLine, sealLine } from './sealed-line.ts'
 import { cleanUp } from './writing.ts'
 
@@ -72,7 +72,7 @@ export async function openStore(port: JournalPort, root: string): Promise<Store>
 
 /** The secret in the store's file; `undefined` when there is no such file. */
 async function readSecret(port: JournalPort, root: string): Promise<string | undefined> {
-  const bytes = await findBytes(port, join(root, fileName), fileSizeBytesMax)
+  const bytes = await findBytes(port, join(root, fileName), { sizeBytesMax: fileSizeBytesMax })
   if (bytes === undefined) return undefined
   const fields = openLine('store', bytes.toString().replace(/\n$/, ''))?.fields
   const format = fitting(anyFormat, fields)?.format ?? 0
@@ -83,8 +83,9 @@ async function readSecret(port: JournalPort, root: string): Promise<string | und
   return parsed.secret
 }
 
-/** Makes the names in a store durable: whoever created them may have died before. */
+/** Makes the names in a store durable: whoever created them may have died before. Only its owner sees what is in it. */
 export async function settleStore({ port, sessionsPath }: Store): Promise<void> {
+  await hideFolder(port, sessionsPath)
   await port.syncFolder(dirname(sessionsPath))
 }
 

@@ -30,6 +30,7 @@ const startedAt = 1_764_000_000_000
  */
 export class SimulatedDisk implements JournalPort {
   readonly hasModes = true
+  readonly owner = 1_000
   readonly codec = immediateCodec
   readonly clock: SimulatedClock
   /** Asked before each call; what it gives, the call meets. */
@@ -186,7 +187,8 @@ export class SimulatedDisk implements JournalPort {
     const node = this.tree.node(inode)
     const isFile = node.kind === 'file'
     const sizeBytes = isFile ? node.content.length : 0
-    return { kind: node.kind, sizeBytes, mode: isFile ? 0o600 : 0o700, identity: String(inode) }
+    const mode = isFile ? 0o600 : 0o700
+    return { kind: node.kind, sizeBytes, mode, owner: this.owner, identity: String(inode) }
   }
 
   /** Counts a call, and fails it if that is its turn. */
