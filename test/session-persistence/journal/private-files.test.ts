@@ -14,6 +14,7 @@ import { appendNext, headerOf, newClaim, readBack, seqsOf, upTo } from '../batch
 import { folderOf } from '../files.ts'
 import { say, startJournal } from '../host.ts'
 import { refusalOf } from '../refusal.ts'
+import { skipAloud } from '../processes/skip.ts'
 import { scratch } from '../scratch.ts'
 
 let root: string
