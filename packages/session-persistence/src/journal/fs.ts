@@ -135,7 +135,7 @@ function toStat(stats: BigIntStats): FileStat {
   const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : 'other'
   const identity = `${stats.dev}:${stats.ino}`
   const known = { sizeBytes: Number(stats.size), mode: Number(stats.mode) & 0o777, identity }
-  return { kind, ...known, ...(!isWindows && { owner: Number(stats.uid), nameCount: Number(stats.nlink) }) }
+  return { kind, ...known, ...(!isWindows && { owner: Number(stats.uid) }) }
 }
 
 async function pauseUnless(durationMs: number, signal?: AbortSignal): Promise<void> {

@@ -61,7 +61,7 @@ function parseHead(bytes: Buffer, epoch: number): Head | undefined {
 /** The durable head of an epoch; `undefined` when there is none, or none that proves itself. */
 export async function readHead(folder: SessionFolder, epoch: number): Promise<Head | undefined> {
   const path = join(folder.path, headName(epoch))
-  const bytes = await findBytes(folder.port, path, { sizeBytesMax: slotSizeBytes * slotCount, isAlone: true })
+  const bytes = await findBytes(folder.port, path, slotSizeBytes * slotCount)
   return bytes && parseHead(bytes, epoch) // without one its writer has acknowledged nothing, or not for long
 }
 

@@ -100,8 +100,6 @@ export interface FileStat {
   readonly mode: number
   /** Whose it is; absent where files have no owners. */
   readonly owner?: number
-  /** The names that it has; absent where nothing tells. */
-  readonly nameCount?: number
   /** The same for the same file, and for no other that exists. */
   readonly identity: string
 }

@@ -1,4 +1,4 @@
-import { basename, dirname } from 'node:path'
+import { dirname } from 'node:path'
 import { SessionError } from '@tidemark/session-core'
 import { hasReason, type FileStat, type JournalPort, type PortFile } from './port.ts'
 import { readSpan } from './span.ts'
@@ -56,22 +56,15 @@ export async function createWhole(port: JournalPort, path: string, bytes: Uint8A
   })
 }
 
-interface BytesTerms {
-  readonly sizeBytesMax: number
-  /** Whether it has one name only: what is written in place must not be somebody else's file as well. */
-  readonly isAlone?: true
-}
-
 /** The bytes of a file, so many of them at most; `undefined` where there is none. */
 export async function findBytes(
   port: JournalPort,
   path: string,
-  { sizeBytesMax, isAlone }: BytesTerms,
+  sizeBytesMax: number,
 ): Promise<Buffer | undefined> {
   try {
     const { file, stat } = await openFile(port, path)
     try {
-      if (isAlone) refuseShared(stat, path)
       return await readSpan(file, 0, Math.min(stat.sizeBytes, sizeBytesMax))
     } finally {
       await file.close()
@@ -82,7 +75,10 @@ export async function findBytes(
   }
 }
 
-/** A file to read. Anything but a plain file is refused. */
+/**
+ * A file to read. Anything but a plain file of ours is refused. It may have several names: nothing is opened to be
+ * written that was there before, so another name of it gives nobody anything, and a copy of hard links is a store.
+ */
 export async function openFile(port: JournalPort, path: string): Promise<OpenedFile> {
   const file = await port.open(path, 'read')
   try {
@@ -191,10 +187,4 @@ function insistOnOwner(port: JournalPort, { owner }: FileStat): void {
   if (port.owner === undefined || owner === undefined || owner === port.owner) return
   const message = `this file system gives what user ${port.owner} creates to user ${owner}`
   throw new SessionError('STORAGE_FAILED', message, { reason: 'owner', owner })
-}
-
-function refuseShared({ nameCount = 1 }: FileStat, path: string): void {
-  if (nameCount === 1) return
-  const message = `${basename(path)} has ${nameCount} names: a copy that was made of hard links changes along with it`
-  throw new SessionError('STORAGE_FAILED', message, { reason: 'links', segment: basename(path) })
 }

@@ -154,7 +154,7 @@ async function listTwice(port: JournalPort, path: string): Promise<readonly Inde
 
 async function readEntry(port: JournalPort, path: string): Promise<LateLine | 'missing' | 'broken'> {
   try {
-    const bytes = await findBytes(port, path, { sizeBytesMax: lineFileSizeBytesMax })
+    const bytes = await findBytes(port, path, lineFileSizeBytesMax)
     if (bytes === undefined) return 'missing'
     return lateLine(bytes.toString().replace(/\n$/, '')) ?? 'broken'
   } catch (error) {

@@ -72,7 +72,7 @@ export async function openStore(port: JournalPort, root: string): Promise<Store>
 
 /** The secret in the store's file; `undefined` when there is no such file. */
 async function readSecret(port: JournalPort, root: string): Promise<string | undefined> {
-  const bytes = await findBytes(port, join(root, fileName), { sizeBytesMax: fileSizeBytesMax })
+  const bytes = await findBytes(port, join(root, fileName), fileSizeBytesMax)
   if (bytes === undefined) return undefined
   const fields = openLine('store', bytes.toString().replace(/\n$/, ''))?.fields
   const format = fitting(anyFormat, fields)?.format ?? 0
