@@ -38,7 +38,7 @@ export const usual = {
  * Runs the packages as they are built, in two thirds of the time: sources that are transformed for a test look every
  * import up at each use. Builds them first where they are out of date.
  */
-export const onPackages = { globalSetup: 'scripts/setup.mjs' }
+export const onPackages = { globalSetup: 'scripts/fresh-build.mjs' }
 
 export default defineConfig({
   ...usual,

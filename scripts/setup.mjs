@@ -61,7 +61,4 @@ const builtFiles = (manifest) =>
     typeof target === 'string' ? target : Object.values(target),
   )
 
-/** Vitest calls it before what runs the built packages. */
-export default setUp
-
 if (isMain(import.meta.url)) setUp()

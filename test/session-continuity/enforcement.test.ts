@@ -138,7 +138,7 @@ describe('enforcement', () => {
     // With the right principal, and with the right scope, where one of the two is missing, empty or something else.
     const principal = 'test:alice'
     const scopes = [null, '', 0, [], ['s'], { s: 's' }, true]
-    const metas: object[] = [
+    const metas: core.JsonObject[] = [
       {},
       ...[null, [], 's', principal].map((continuity) => ({ continuity })),
       { continuity: { principal } },
@@ -152,7 +152,7 @@ describe('enforcement', () => {
       const id = `s${index}`
       const refused = await refusalOf(() => ctx.sessionPersistence.create({ id, as, meta }))
       expect(refused).toMatchObject({ code: 'NOT_FOUND' })
-      const header = { id, createdAt: 0, meta: meta as core.JsonObject }
+      const header = { id, createdAt: 0, meta }
       await (await ctx.sessionStorage.create(header, { claim })).release()
       expect(await refusalOf(() => ctx.sessionPersistence.resume(id, { as }))).toMatchObject({
         code: 'NOT_FOUND',

@@ -68,9 +68,8 @@ export class Compaction {
   /**
    * Replaces what the model sees of a range by the pinned facts and a summary. Appends may go on meanwhile.
    *
-   * Rejects with a SessionError: `BUSY` while another one is live, `INVALID_SEQ` for a range that cuts,
-   * `INVALID_EVENT` for a signal that is none, `PINS_TOO_LARGE`, `DISPOSED`, and whatever the session refuses an event with. A summary that cannot be had is a
-   * result, and recorded.
+   * Rejects with a SessionError: `BUSY` while another one is live, `INVALID_SEQ` for a range that cuts, `INVALID_EVENT`
+   * for a bad signal, `PINS_TOO_LARGE`, `DISPOSED`, what the session refuses with. A summary that fails is a result.
    */
   compact(session: Session, options: CompactOptions = {}): Promise<CompactionResult> {
     return settled(() => this.begin(session, options))
@@ -94,8 +93,8 @@ export class Compaction {
    */
   plan(session: SessionView, { range, retainMessages }: PlanOptions = {}): CompactionPlan {
     const { budget, config, own } = this
-    const bracketsOf = own.sessions.vocabulary.bracketsOf.bind(own.sessions.vocabulary)
-    const ground = readGround(session, { facts: own.facts, bracketsOf })
+    const { vocabulary } = own.sessions
+    const ground = readGround(session, { facts: own.facts, bracketsOf: (type) => vocabulary.bracketsOf(type) })
     const countDefault = budget ? undefined : config.retainMessages
     const plan = decidePlan(ground, { range, retainMessages: retainMessages ?? countDefault, budget })
     if (plan.kind === 'replace') refuseTooLarge(ground.facts, config)

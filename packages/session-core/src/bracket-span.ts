@@ -10,7 +10,7 @@ export interface BracketSpan {
 }
 
 /** How many spans of one bracket are told apart; beyond, the two oldest become one. */
-export const spansMax = 1_024
+const spansMax = 1_024
 
 /**
  * The state of an indivisible bracket: also where those stood that were closed, in the order of their openings. What

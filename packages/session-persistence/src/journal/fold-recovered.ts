@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SessionRecovered } from '@tidemark/session-core'
 
 /** Recoveries that a header names: each ended a writer that had not told the one before. */
-export const recoveredMax = 32
+const recoveredMax = 32
 
 /**
  * The same recoveries as so many records as a header holds. Where they are more, the oldest become one: it says how
