@@ -1,7 +1,7 @@
 import { rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { World} from './world.ts';
+import type { World } from './world.ts'
 import { begin, credential, foldersOf, linesOf, reached, scope } from './world.ts'
 
 /** What alice finds, whose scope it is, or somebody who has no state in it and may verify. */
