@@ -93,11 +93,8 @@ export class Compaction {
    */
   plan(session: SessionView, { range, retainMessages }: PlanOptions = {}): CompactionPlan {
     const { budget, config, own } = this
-    const { vocabulary } = own.sessions
-    const ground = readGround(session, {
-      facts: own.facts,
-      bracketsOf: (type) => vocabulary.bracketsOf(type),
-    })
+    const bracketsOf = own.sessions.vocabulary.bracketsOf.bind(own.sessions.vocabulary)
+    const ground = readGround(session, { facts: own.facts, bracketsOf })
     const countDefault = budget ? undefined : config.retainMessages
     const plan = decidePlan(ground, { range, retainMessages: retainMessages ?? countDefault, budget })
     if (plan.kind === 'replace') refuseTooLarge(ground.facts, config)
