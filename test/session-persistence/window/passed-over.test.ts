@@ -164,6 +164,16 @@ describe('what stands in the place of a snapshot', () => {
   })
 })
 
+/** A session whose newer snapshot is a link to where it stands now. */
+async function linked(): Promise<{ elsewhere: string; before: Buffer; newer: string }> {
+  await stored('a')
+  const [, newer] = namesOf('a') as [string, string]
+  const elsewhere = join(scratch(), 'elsewhere')
+  renameSync(pathOf('a', newer), elsewhere)
+  symlinkSync(elsewhere, pathOf('a', newer))
+  return { elsewhere, before: readFileSync(elsewhere), newer }
+}
+
 describe('a snapshot that the next holder set aside', () => {
   it('C10: is whole under another name, and takes the place of none of the two that are kept', async () => {
     await stored('a')
@@ -188,12 +198,7 @@ describe('a snapshot that the next holder set aside', () => {
   })
 
   it('M03: a link goes as a link, and what it leads to is neither written nor removed', async () => {
-    await stored('a')
-    const [, newer] = namesOf('a') as [string, string]
-    const elsewhere = join(scratch(), 'elsewhere')
-    renameSync(pathOf('a', newer), elsewhere)
-    symlinkSync(elsewhere, pathOf('a', newer))
-    const before = readFileSync(elsewhere)
+    const { elsewhere, before } = await linked()
     const storage = open()
     expect((await storage.snapshots.load('a'))?.at.seq).toBe(5)
     const lease = await storage.acquire('a', { claim: newClaim() })
@@ -204,12 +209,7 @@ describe('a snapshot that the next holder set aside', () => {
   })
 
   it('M03: where a link stands under the name of one that is saved, a file takes its place, and its target stays', async () => {
-    await stored('a')
-    const [, newer] = namesOf('a') as [string, string]
-    const elsewhere = join(scratch(), 'elsewhere')
-    renameSync(pathOf('a', newer), elsewhere)
-    symlinkSync(elsewhere, pathOf('a', newer))
-    const before = readFileSync(elsewhere)
+    const { elsewhere, before, newer } = await linked()
     const storage = open()
     const lease = await storage.acquire('a', { claim: newClaim() })
     const told: SessionError[] = []
