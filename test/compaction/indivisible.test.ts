@@ -21,14 +21,20 @@ const through = (ctx: Context, session: Session, retainMessages: number): number
   return plan.kind === 'replace' ? plan.range.through : undefined
 }
 
+/** A session with messages before, in and after a bracket that was closed. */
+function withClosed(ctx: Context): { session: Session; opened: number; closed: number } {
+  const session = sessionOf(ctx, 4)
+  const opened = open(session)
+  for (let turn = 0; turn < 3; turn++) say(session, 'inside')
+  const closed = close(session)
+  say(session, 'after')
+  return { session, opened, closed }
+}
+
 describe('a range of the planner', () => {
   it('G33: never ends inside a closed one, and goes over a whole one', async () => {
     const ctx = await start()
-    const session = sessionOf(ctx, 4)
-    const opened = open(session)
-    for (let turn = 0; turn < 3; turn++) say(session, 'inside')
-    const closed = close(session)
-    say(session, 'after')
+    const { session, opened, closed } = withClosed(ctx)
     for (let retained = 3; retained <= 8; retained++) expect(through(ctx, session, retained)).toBe(opened - 1)
     expect(through(ctx, session, 2)).toBeGreaterThanOrEqual(closed)
     expect(through(ctx, session, 0)).toBe(last(session))
@@ -108,11 +114,7 @@ describe('a range of the planner', () => {
 describe('a range of a caller', () => {
   it('G33: that cuts a closed one is refused, and told which holds it and the nearest place', async () => {
     const ctx = await start()
-    const session = sessionOf(ctx, 4)
-    const opened = open(session)
-    for (let turn = 0; turn < 3; turn++) say(session, 'inside')
-    const closed = close(session)
-    say(session, 'after')
+    const { session, opened, closed } = withClosed(ctx)
     const length = session.log.length
     const holder = { bracket: 'deal', openSeq: opened }
     const refused: [{ from: number; through: number }, object][] = [
