@@ -65,7 +65,7 @@ it('when it is unloaded, what it was doing is abandoned and blocks nobody', asyn
 
 it('the page on brackets quotes the examples as they are', () => {
   const page = readFileSync(new URL('../../docs/brackets.md', import.meta.url), 'utf8')
-  const examples = ['bracket-plugin', 'run-plugin'].map((name) =>
+  const examples = ['bracket-plugin', 'run-plugin', 'deal-plugin'].map((name) =>
     readFileSync(new URL(`../../examples/${name}.ts`, import.meta.url), 'utf8'),
   )
   const linesOf = (text: string): string[] => text.split('\n').map((line) => line.trim())

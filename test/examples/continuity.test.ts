@@ -19,7 +19,7 @@ it('after a crash one principal goes on at the same sensitivity, another gets no
       'bob begins, at public',
       'bob asks for the session: NOT_FOUND',
       'bob lists: 0 sessions',
-      'refused attempts: 3',
+      'refused attempts: 2',
     ],
   })
 }, 60_000)

@@ -33,7 +33,7 @@ describe('verify', () => {
     const { digest } = await ctx.sessions.flush(session)
     const intact = { kind: 'intact', tail: { seq: 0, digest }, durable: 0 }
     expect(await ctx.sessionPersistence.verify('a', { as: 'me' })).toEqual(intact)
-    expect(asked).toEqual(['create', 'flush', 'verify'])
+    expect(asked).toEqual(['create', 'create', 'flush', 'verify'])
     expect(await codeOf(() => ctx.sessionPersistence.verify('b', { as: 'me' }))).toBe('NOT_FOUND')
     expect(await codeOf(() => ctx.sessionPersistence.verify('', { as: 'me' }))).toBe('INVALID_ID')
   })
