@@ -1,19 +1,26 @@
+import { SessionError } from '@tidemark/session-core'
 import type {
   AcquireTerms,
   Lease,
   ReadTerms,
   Receipted,
+  Snapshot,
+  SnapshotShelf,
   StoredBatch,
   StoredLog,
   Verdict,
 } from '@tidemark/session-persistence'
+import { encodeEvent } from '@tidemark/session-persistence'
 import { MemoryStorage } from '@tidemark/session-persistence/memory'
 import { describe, expect, it } from 'vitest'
 import type { Fact, Facts } from '../../../packages/session-persistence/src/testkit/contract/fact.ts'
 import { lifeFacts } from '../../../packages/session-persistence/src/testkit/contract/life-facts.ts'
 import { readFacts } from '../../../packages/session-persistence/src/testkit/contract/read-facts.ts'
+import { snapshotFacts } from '../../../packages/session-persistence/src/testkit/contract/snapshot-facts.ts'
 import { writerFacts } from '../../../packages/session-persistence/src/testkit/contract/writer-facts.ts'
+import { event } from '../batches.ts'
 import { altered } from '../foreign-host.ts'
+import { codeOf } from '../refusal.ts'
 
 /** A storage whose acquired leases differ from those that it creates. */
 function withLeases(change: (lease: Lease) => Partial<Lease>): MemoryStorage {
@@ -58,6 +65,56 @@ function withBatches(change: (batch: StoredBatch) => readonly StoredBatch[]): Me
   return new Mistaken()
 }
 
+/** A storage with a shelf for snapshots, which is changed so. */
+function withShelf(change: (shelf: MemoryShelf) => Partial<SnapshotShelf> = () => ({})): MemoryStorage {
+  const storage = new MemoryStorage()
+  const shelf = new MemoryShelf(storage)
+  const remove = (id: string): Promise<void> => {
+    shelf.saved.delete(id)
+    return MemoryStorage.prototype.remove.call(storage, id)
+  }
+  const own: Partial<SnapshotShelf> = change(shelf)
+  const snapshots: SnapshotShelf = {
+    save: (lease, snapshot) => shelf.save(lease, snapshot),
+    load: (id, through) => shelf.load(id, through),
+    ...own,
+  }
+  const capabilities = { ...storage.capabilities, hasSnapshots: true }
+  return Object.assign(storage, { snapshots, capabilities, remove })
+}
+
+/** Snapshots in memory, which keep what is promised. */
+class MemoryShelf implements SnapshotShelf {
+  readonly saved = new Map<string, readonly Snapshot[]>()
+
+  constructor(private readonly storage: MemoryStorage) {}
+
+  async save(lease: Lease, snapshot: Snapshot): Promise<void> {
+    const { id } = lease.header
+    // Whoever may append nothing saves nothing, either: it is told so by an append that never fits.
+    const terms = { epoch: lease.epoch, expectedTail: { seq: -2, digest: '' }, batchId: 'probe' }
+    const code = await codeOf(() => lease.append([encodeEvent(event(0))], terms))
+    if (code === 'FENCED') throw new SessionError('FENCED', 'taken over', { sessionId: id })
+    if (snapshot.at.seq > lease.tail.seq) throw new SessionError('TAIL_MOVED', 'ahead', { sessionId: id })
+    this.keep(id, snapshot)
+  }
+
+  async load(id: string, through = Infinity): Promise<Snapshot | undefined> {
+    const { batches } = await this.storage.read(id)
+    const tails = new Set<string>()
+    for await (const { tail } of batches) tails.add(tail.digest)
+    const fitting = (this.saved.get(id) ?? []).filter(({ at }) => at.seq <= through && tails.has(at.digest))
+    return fitting.reduce<Snapshot | undefined>(
+      (best, each) => (best && best.at.seq > each.at.seq ? best : each),
+      undefined,
+    )
+  }
+
+  keep(id: string, snapshot: Snapshot): void {
+    this.saved.set(id, [...(this.saved.get(id) ?? []), snapshot])
+  }
+}
+
 const withoutEmpty = () => withBatches((batch) => (batch.events.length === 0 ? [] : [batch]))
 const provingNothing = () => withBatches((batch) => [{ ...batch, isDurable: false }])
 
@@ -85,7 +142,36 @@ const mistakes: Record<string, [() => MemoryStorage, Facts]> = {
   'gives a session that was never written to no batch': [withoutEmpty, writerFacts],
   'calls no batch durable': [provingNothing, readFacts],
   'takes a receipt from inside a batch': [() => new Lenient(), readFacts],
+  'gives a snapshot of a later seq than is wanted': [
+    () => withShelf((shelf) => ({ load: (id) => shelf.load(id) })),
+    snapshotFacts,
+  ],
+  'gives no snapshot': [() => withShelf(() => ({ load: async () => undefined })), snapshotFacts],
+  'gives the snapshots of a session that was removed': [
+    () => {
+      const kept: Snapshot[] = []
+      return withShelf((shelf) => ({
+        save: async (lease, snapshot) => void (await shelf.save(lease, snapshot), kept.push(snapshot)),
+        load: async (id, through) => (await shelf.load(id, through)) ?? kept.at(-1),
+      }))
+    },
+    snapshotFacts,
+  ],
+  'lets a writer save that was taken over from': [
+    () => withShelf((shelf) => ({ save: async ({ header }, snapshot) => shelf.keep(header.id, snapshot) })),
+    snapshotFacts,
+  ],
 }
+
+it('the contract passes a shelf of snapshots that keeps it', async () => {
+  for (const [title, fact] of Object.entries(snapshotFacts)) {
+    const storage = withShelf()
+    const failure = await fact({ place: { open: () => storage }, storage, expect }).catch(
+      (error: unknown) => error,
+    )
+    expect(failure, title).toBeUndefined()
+  }
+})
 
 describe('the contract refuses a storage that', () => {
   it.each(Object.entries(mistakes))('%s', async (_, [open, facts]) => {

@@ -23,6 +23,7 @@ export interface Problem {
  * - `changed`: reading, or refusing, changed the disk.
  * - `leaked`: a descriptor stayed open.
  * - `unnoticed`: a fault was planted, and its campaign found nothing.
+ * - `untried`: a campaign had nothing to try, so that it says nothing.
  */
 export type ProblemKind =
   | 'lost'
@@ -37,6 +38,7 @@ export type ProblemKind =
   | 'changed'
   | 'leaked'
   | 'unnoticed'
+  | 'untried'
 
 /** What a campaign comes to. It passed when `findingsCount` is 0. */
 export interface CampaignResult {
@@ -48,6 +50,12 @@ export interface CampaignResult {
 
 const findingsMax = 20
 
+/** What a campaign was asked for. */
+interface Asked {
+  readonly seed?: number
+  readonly triesMax?: number
+}
+
 /** Collects what a campaign finds: all are counted, the first ones kept. */
 export class Findings {
   count = 0
@@ -56,6 +64,14 @@ export class Findings {
   add(problem: Problem, at: Finding['at']): void {
     this.count += 1
     if (this.kept.length < findingsMax) this.kept.push({ problem, at })
+  }
+
+  /** A campaign that found nothing where one of these figures is 0 has not looked; unless it was to try nothing. */
+  refuseUntried({ seed = 1, triesMax }: Asked, figures: CampaignResult['figures']): void {
+    if (this.count > 0 || triesMax === 0) return
+    const none = Object.keys(figures).filter((name) => figures[name] === 0)
+    if (none.length > 0)
+      this.add({ kind: 'untried', detail: `there were no ${none.join(' and no ')}` }, { seed })
   }
 
   result(figures: CampaignResult['figures']): CampaignResult {

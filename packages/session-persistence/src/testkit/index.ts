@@ -1,9 +1,10 @@
 // What a storage promises, and the campaigns that try to break it.
 export { storageContract } from './contract/storage-contract.ts'
-export { testCampaign } from './contract/test-campaign.ts'
+export { testCampaign, type TestCampaignTerms } from './contract/test-campaign.ts'
 export type { Place } from './contract/fact.ts'
 export { crashCampaign, type CrashCampaignTerms } from './crash/campaign.ts'
 export { damageCampaign, type DamageCampaignTerms } from './damage/campaign.ts'
+export type { DamageKind } from './damage/damages.ts'
 export { faultCampaign, type FaultCampaignTerms } from './fault/campaign.ts'
 export { plantedFaults, provePlanted, type PlantedTerms } from './planted/prove.ts'
 export type { PlantedFault } from './planted/planted-fault.ts'

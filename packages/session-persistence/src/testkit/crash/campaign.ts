@@ -75,7 +75,11 @@ class CrashCampaign {
         if (this.isOver) break
       }
     }
-    return this.findings.result(this.counts)
+    const { states } = this.counts
+    this.findings.refuseUntried(this.terms, { states })
+    // Over before there were as many as were wanted: the stories have no more that differ.
+    const statesMissing = this.isOver ? 0 : this.statesMax - states
+    return this.findings.result({ ...this.counts, statesMissing })
   }
 
   private get isOver(): boolean {

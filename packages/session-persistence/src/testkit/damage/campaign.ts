@@ -1,7 +1,7 @@
 import { Findings, type CampaignResult } from '../finding.ts'
 import { Seeded } from '../seeded.ts'
 import type { CampaignTerms, Subject } from '../subject.ts'
-import { damagesOf, type Damage } from './damages.ts'
+import { damagesOf, type Damage, type DamageKind } from './damages.ts'
 import { Oracle, type DamageOutcome } from './oracle.ts'
 import { writeSoundLog, type SoundLog } from './sound-log.ts'
 
@@ -13,6 +13,8 @@ export interface DamageCampaignTerms extends CampaignTerms {
   readonly end?: 'open' | 'closed'
   /** About so many damages, chosen by the seed. Default: all of them. */
   readonly damagesMax?: number
+  /** Of these kinds only. Default: all of them. */
+  readonly kinds?: readonly DamageKind[]
 }
 
 const logBatchesCount = 27
@@ -31,10 +33,11 @@ export async function damageCampaign(
   for (const problem of sound.problems) findings.add(problem, { seed, damage: 'none' })
   const oracle = new Oracle(subject, sound, durability)
   const tally = new Tally()
-  const share = shareOf(sound, terms)
+  const damages = (): Iterable<Damage> => wantedOf(sound, terms)
+  const share = shareOf(damages(), terms)
   let index = -1
   let tries = 0
-  for (const damage of damagesOf(sound, seed)) {
+  for (const damage of damages()) {
     index += 1
     const random = Seeded.of(seed, 'damage', index)
     if (index % shard[1] !== shard[0] || !(random.next() / 0x1_0000_0000 < share)) continue
@@ -48,19 +51,26 @@ export async function damageCampaign(
       if (outcome.kind === 'wrong') findings.add(outcome.problem, at)
     }
   }
-  return findings.result({ batches: log, tries, ...tally.figures })
+  findings.refuseUntried(terms, { batches: sound.tails.length, tries })
+  return findings.result({ batches: sound.tails.length, tries, ...tally.figures })
 }
 
-function shareOf(sound: SoundLog, { damagesMax, seed = 1 }: DamageCampaignTerms): number {
+function* wantedOf(sound: SoundLog, { kinds, seed = 1 }: DamageCampaignTerms): Generator<Damage, void> {
+  for (const damage of damagesOf(sound, seed)) if (kinds?.includes(damage.kind) ?? true) yield damage
+}
+
+function shareOf(damages: Iterable<Damage>, { damagesMax }: DamageCampaignTerms): number {
   if (damagesMax === undefined) return 1
   let count = 0
-  for (const _ of damagesOf(sound, seed)) count += 1
+  for (const _ of damages) count += 1
   return damagesMax / count
 }
 
 async function outcomesOf(oracle: Oracle, damage: Damage, isSampled: boolean): Promise<DamageOutcome[]> {
-  const read = await oracle.read(damage, false)
-  return isSampled ? [read, await oracle.read(damage, true), await oracle.claim(damage)] : [read]
+  const outcomes = [await oracle.read(damage, false)]
+  if (isSampled) outcomes.push(await oracle.read(damage, true), await oracle.claim(damage))
+  if (await oracle.isLoaded(damage, isSampled)) outcomes.push(await oracle.load(damage))
+  return outcomes
 }
 
 /** Counts outcomes, together and for each kind of damage. */

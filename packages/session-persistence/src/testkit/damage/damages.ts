@@ -27,6 +27,7 @@ export type DamageKind =
   | 'files swapped'
   | 'file doubled'
   | 'file stale'
+  | 'file back'
 
 const blockSizeBytes = 512
 
@@ -39,6 +40,7 @@ export function* damagesOf(log: SoundLog, seed: number): Generator<Damage, void>
     yield* lostOrStale(file, log)
   }
   yield* damagedFiles(files)
+  for (const [path, content] of log.removed) yield back(path, content)
 }
 
 interface DamagedFile {
@@ -57,6 +59,19 @@ function filesIn(image: DiskImage): DamagedFile[] {
     else if (folder !== undefined) files.push({ path, inode, folder, content: node.content })
   }
   return files
+}
+
+/** A file that was removed is there again. */
+function back(path: string, content: Buffer): Damage {
+  const at = path.lastIndexOf('/')
+  const apply = (image: DiskImage): DiskImage => {
+    const folder = [...pathsOf(image)].find(([each]) => each === path.slice(0, at))?.[1]
+    if (folder === undefined) return image
+    const inode = image.inodeNext
+    const grown = withNode({ ...image, inodeNext: inode + 1 }, inode, durableFile(content))
+    return withNames(grown, folder, (names) => withName(names, path.slice(at + 1), inode))
+  }
+  return { kind: 'file back', path, where: '', isInside: false, apply }
 }
 
 function put({ path, inode }: DamagedFile, kind: DamageKind, where: string): (make: () => Buffer) => Damage {

@@ -1,6 +1,6 @@
 import { assert } from '@tidemark/session-core'
 import type { Tail } from '../../storage.ts'
-import type { DiskImage } from '../disk/image.ts'
+import { filesOf, type DiskImage } from '../disk/image.ts'
 import { SimulatedDisk } from '../disk/simulated-disk.ts'
 import type { Problem } from '../finding.ts'
 import { Ledger, type KnownSession } from '../story/ledger.ts'
@@ -24,6 +24,8 @@ export interface SoundLog {
   readonly provenCount: number
   /** What the files that are written over held before, by path. */
   readonly stale: ReadonlyMap<string, readonly Buffer[]>
+  /** The last content of files that were there and were removed, by path. */
+  readonly removed: ReadonlyMap<string, Buffer>
   readonly problems: readonly Problem[]
 }
 
@@ -36,6 +38,8 @@ const headMsMax = 1_500
 /** Batches at the end that no head of the log may tell of yet, and between two heads. */
 const unprovenBatchesMax = 3
 const headEvery = 3
+/** Batches that come after a snapshot was saved. */
+const snapshotsAt: readonly number[] = [9, 6, 3]
 
 /** Writes a log over several epochs: one is closed, one is taken over from, the last one ends as is wanted. */
 export async function writeSoundLog(
@@ -65,6 +69,7 @@ export async function writeSoundLog(
     if (left < unprovenBatchesMax || left % headEvery !== 0) continue
     await disk.advance(headMsMax)
     provenCount = lease.tail.seq + 1
+    if (snapshotsAt.includes(left)) await teller.save(lease)
   }
   if (end === 'closed' && lease) {
     await teller.release(lease)
@@ -73,7 +78,22 @@ export async function writeSoundLog(
   const known = teller.known(soundId)
   assert(known, 'a log that was written is known')
   const { problems } = teller
-  return { image: disk.image(), known, tails, provenCount, stale: staleOf(disk), problems }
+  const gone = { stale: staleOf(disk), removed: removedFrom(disk) }
+  return { image: disk.image(), known, tails, provenCount, ...gone, problems }
+}
+
+/** Files that are gone, as they last were. */
+function removedFrom(disk: SimulatedDisk): Map<string, Buffer> {
+  const { images, operations } = disk.recording
+  const removed = new Map<string, Buffer>()
+  for (const [index, { name, path }] of operations.entries()) {
+    const before = images[index]
+    if (name !== 'unlink' || before === undefined) continue
+    const content = filesOf(before).get(path)
+    if (content) removed.set(path, content)
+  }
+  for (const path of disk.files().keys()) removed.delete(path)
+  return removed
 }
 
 /** Each other content of the same size that a file had, of files that are written over. */

@@ -58,6 +58,8 @@ export async function faultCampaign(
     for (const problem of problems) findings.add(problem, at)
   }
   figures.aftermaths = aftermath.count
+  const { calls, faults, met } = figures
+  findings.refuseUntried(terms, { calls, faults, met })
   return findings.result(figures)
 }
 
@@ -129,12 +131,14 @@ async function story(teller: Teller): Promise<void> {
   if (first) {
     await teller.append(first, [10, 20])
     await teller.append(first, [30])
+    await teller.save(first)
     await teller.disk.advance(1_500)
     await teller.release(first)
   }
   teller.reopen()
   const second = first && (await teller.acquire('a'))
   if (second) await teller.append(second, [10, 10])
+  if (second) await teller.load('a')
   const torn = await teller.acquire('torn')
   if (torn) await teller.append(torn, [10], torn.recovered)
   const child = second && (await teller.fork('a', 1, 'b'))

@@ -1,5 +1,5 @@
 import { crashCampaign, type CrashCampaignTerms } from '../crash/campaign.ts'
-import { damageCampaign } from '../damage/campaign.ts'
+import { damageCampaign, type DamageCampaignTerms } from '../damage/campaign.ts'
 import { faultCampaign } from '../fault/campaign.ts'
 import { Findings, type CampaignResult } from '../finding.ts'
 import type { Subject } from '../subject.ts'
@@ -11,7 +11,8 @@ import type { PlantedFault } from './planted-fault.ts'
 export const plantedFaults: readonly PlantedFault[] = [...portFaults, ...storageFaults]
 
 /** As in the campaigns. */
-export type PlantedTerms = Pick<CrashCampaignTerms, 'seed' | 'durability' | 'isLog' | 'stories'>
+export type PlantedTerms = Pick<CrashCampaignTerms, 'seed' | 'durability' | 'isLog' | 'stories'> &
+  Pick<DamageCampaignTerms, 'kinds'>
 
 /** Enough for each planted fault, and short. */
 const statesMax = 4_000
@@ -39,7 +40,7 @@ export async function provePlanted(
 ): Promise<CampaignResult> {
   const findings = new Findings()
   const planted = await run(fault.plant(subject), fault.campaign, terms)
-  if (planted.findingsCount === 0) {
+  if (planted.findings.every(({ problem }) => problem.kind === 'untried')) {
     const detail = `the ${fault.campaign} campaign found nothing`
     findings.add({ kind: 'unnoticed', detail }, { planted: fault.name })
   }
@@ -62,7 +63,7 @@ async function soundResult(
   const results = sound.get(subject) ?? new Map<string, Sound>()
   sound.set(subject, results)
   const stories = terms.stories?.map(({ name }) => name)
-  const key = JSON.stringify([campaign, terms.seed, terms.durability, stories])
+  const key = JSON.stringify([campaign, terms.seed, terms.durability, stories, terms.kinds])
   const known = results.get(key)
   if (known && known.tries >= tries) return known.result
   const result = run(subject, campaign, { ...terms, triesMax: tries })
@@ -78,7 +79,7 @@ function triesOf({ figures: { states, tries, faults } }: CampaignResult): number
 function run(
   subject: Subject,
   campaign: Campaign,
-  { isLog, stories, ...terms }: PlantedTerms & { readonly triesMax?: number },
+  { isLog, stories, kinds, ...terms }: PlantedTerms & { readonly triesMax?: number },
 ): Promise<CampaignResult> {
   const shared = { ...terms, isOverAtFinding: true }
   switch (campaign) {
@@ -90,7 +91,7 @@ function run(
         ...(stories && { stories }),
       })
     case 'damage':
-      return damageCampaign(subject, { ...shared, damagesMax })
+      return damageCampaign(subject, { ...shared, damagesMax, ...(kinds && { kinds }) })
     case 'fault':
       return faultCampaign(subject, { ...shared, faultsMax })
   }

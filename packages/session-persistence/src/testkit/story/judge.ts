@@ -29,7 +29,8 @@ export interface Judgement {
 /**
  * The rule that a disk passes after a crash: every acknowledged event is there and equal; a batch that was not
  * acknowledged is there as a whole or not at all; nothing is invented; nothing is refused; the session can be
- * claimed and written; and a second claim, in a part of the cases, finds nothing left to do.
+ * claimed and written; a snapshot that is loaded is one that was saved; and a second claim, in a part of the cases,
+ * finds nothing left to do.
  */
 export async function judge({
   subject,
@@ -87,9 +88,16 @@ class Hearing {
     const isTold = teller.random.isOneIn(2)
     await teller.append(lease, [10], isTold ? (lease.recovered ?? []) : [])
     if (!isClosed) return
+    if (known.snapshots.length > 0) await this.snap(lease)
     await teller.release(lease)
     await teller.read(id)
     if (!this.hasProblem) await this.claimAgain(isTold ? [] : (lease.recovered ?? []))
+  }
+
+  /** Whatever the crash has left: what is saved now is there. */
+  private async snap(lease: Lease): Promise<void> {
+    const { teller, id } = this
+    if (await teller.save(lease)) await teller.load(id)
   }
 
   private get hasProblem(): boolean {
@@ -107,6 +115,7 @@ class Hearing {
       if (problem) teller.problems.push(problem)
       if (found.durable >= known.texts.length) this.settle(known, found.durable)
       if (teller.disk.changes !== changes) this.refute('changed', 'a read changed the disk')
+      if (known.snapshots.length > 0 && !this.hasProblem) await teller.load(id)
       return this.hasProblem ? undefined : true
     } catch (error) {
       if (!isSessionError(error)) return this.refute('untyped', `read threw ${String(error)}`)

@@ -1,5 +1,6 @@
 import type { SessionHeader } from '@tidemark/session-core'
 import type { Tail } from '../../storage.ts'
+import type { KnownSnapshot } from './known-snapshot.ts'
 
 /**
  * What a caller knows of a session: it was told so, or it asked for it.
@@ -16,6 +17,8 @@ export interface KnownSession {
   readonly texts: readonly string[]
   /** The lines of a batch that was handed over and not acknowledged: there as a whole, or not at all. */
   readonly pending: readonly string[]
+  /** The snapshots of it that were ever handed over: any of them may be there, or none. */
+  readonly snapshots: readonly KnownSnapshot[]
   /** Where it was said to end after `texts`. */
   readonly tail?: Tail
   /** The highest one that was acknowledged. */
@@ -52,9 +55,10 @@ export class Ledger {
 
 /** The same for callers who know the same. */
 export function knowledgeKey(knowledge: Knowledge): string {
-  return [...knowledge]
-    .map(
-      ([id, { state, texts, pending, epoch }]) => `${id} ${state} ${texts.length} ${pending.length} ${epoch}`,
-    )
-    .join('/')
+  return [...knowledge].map(([id, session]) => `${id} ${keyOf(session)}`).join('/')
+}
+
+function keyOf({ state, texts, pending, snapshots, epoch }: KnownSession): string {
+  const key = `${state} ${texts.length} ${pending.length} ${epoch}`
+  return snapshots.length > 0 ? `${key} ${snapshots.length}` : key
 }

@@ -14,6 +14,7 @@ export const stories: readonly Story[] = [
   { name: 'sync fails, pages kept', chapters: [{ tell: (teller) => failedSync(teller, 'kept') }] },
   { name: 'full disk', chapters: [{ tell: fullDisk }] },
   { name: 'crashes', chapters: [{ tell: lifecycles }, { tell: goOn }, { tell: goOn }, { tell: goOn }] },
+  { name: 'snapshots', chapters: [{ tell: snapshots }] },
 ]
 
 /** More than the second in which a durable head may be late. */
@@ -161,6 +162,36 @@ async function goOn(teller: Teller): Promise<void> {
   await teller.append(lease, [20])
   await teller.disk.advance(headMsMax)
   await teller.append(lease, sizes(teller))
+}
+
+/** A third snapshot of one log, of a fork, after a takeover, and of an id that was another session's. */
+async function snapshots(teller: Teller): Promise<void> {
+  const first = await teller.create('a', [10])
+  if (first === undefined) return
+  await teller.save(first)
+  await teller.append(first, sizes(teller))
+  await teller.save(first)
+  await teller.append(first, [20])
+  const child = await teller.fork('a', 1, 'c')
+  if (child === undefined) return
+  await teller.load('c')
+  await teller.append(child, [30])
+  await teller.save(child)
+  teller.reopen()
+  const second = await teller.acquire('a')
+  if (second === undefined) return
+  await teller.saveStale(first)
+  await teller.append(second, [10])
+  await teller.save(second)
+  await teller.load('a')
+  await teller.load('a', first.tail.seq)
+  await teller.remove('c')
+  await teller.saveStale(child)
+  const again = await teller.create('c', [40])
+  await teller.load('c')
+  if (again) await teller.save(again)
+  await teller.load('c')
+  await teller.close()
 }
 
 /** The next calls of this name meet these faults, one each. */

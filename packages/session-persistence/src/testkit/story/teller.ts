@@ -1,18 +1,13 @@
-import {
-  isSessionError,
-  type SessionError,
-  type SessionHeader,
-  type SessionRecovered,
-} from '@tidemark/session-core'
-import type { EncodedEvent } from '../../encoded-event.ts'
+import type { SessionRecovered } from '@tidemark/session-core'
 import type { Claim, Lease, SessionStorage, Verdict } from '../../storage.ts'
 import type { SimulatedDisk } from '../disk/simulated-disk.ts'
-import type { Problem } from '../finding.ts'
 import { Seeded } from '../seeded.ts'
 import type { Subject } from '../subject.ts'
-import { collect, compare, problem, type FoundLog } from './found-log.ts'
+import { Caller } from './caller.ts'
+import { collect, compare, type FoundLog } from './found-log.ts'
+import { compareSnapshot, snapshotAt, storedOf } from './known-snapshot.ts'
 import type { KnownSession, Ledger } from './ledger.ts'
-import { recoveredEvent, testEvent } from './test-event.ts'
+import { recoveredEvent, testEvent, textOf } from './test-event.ts'
 
 /** Refusals after which an append may still turn out to have happened. */
 const openOutcomes: readonly string[] = ['FENCED', 'OUTCOME_UNKNOWN']
@@ -28,19 +23,17 @@ export interface Told {
  * Uses a storage as a host does, and notes what it was told and when. Each call checks what it is told against
  * what was told before; what does not fit is a problem.
  */
-export class Teller {
-  readonly problems: Problem[] = []
-  /** What was refused, in order. */
-  readonly refusals: SessionError[] = []
-  /** While it is set, a refusal is no problem. */
-  isTroubled = false
+export class Teller extends Caller {
   storage: SessionStorage
   readonly random: Seeded
   readonly disk: SimulatedDisk
   private readonly opened: SessionStorage[]
+  /** The seqs of snapshots whose saves were acknowledged since the last crash, the newest of each session. */
+  private readonly shelved = new Map<string, number>()
   private names = 0
 
   constructor(private readonly told: Told) {
+    super()
     this.disk = told.disk
     this.random = Seeded.of(told.seed, 'events')
     this.storage = told.subject.open(told.disk)
@@ -56,15 +49,19 @@ export class Teller {
   async create(id: string, sizes: readonly number[] = []): Promise<Lease | undefined> {
     const header = { id, createdAt: 1_000, meta: { title: id } }
     const seed = sizes.map((sizeBytes, seq) => testEvent(seq, sizeBytes, this.random))
-    return this.bear(header, seed.map(textOf), () =>
+    return this.bear({ header, texts: seed.map(textOf), snapshots: [] }, () =>
       this.storage.create(header, { claim: this.claim(), seed }),
     )
   }
 
   async fork(id: string, through: number, child: string): Promise<Lease | undefined> {
     const header = { id: child, createdAt: 2_000, parent: { id, seq: through }, forkedAt: [through] }
-    const texts = (this.known(id)?.texts ?? []).slice(0, through + 1)
-    return this.bear(header, texts, () => this.storage.fork({ id, through }, header, this.claim()))
+    const source = this.known(id)
+    const texts = (source?.texts ?? []).slice(0, through + 1)
+    const snapshots = (source?.snapshots ?? []).filter(({ at }) => at.seq <= through)
+    return this.bear({ header, texts, snapshots }, () =>
+      this.storage.fork({ id, through }, header, this.claim()),
+    )
   }
 
   async acquire(id: string): Promise<Lease | undefined> {
@@ -131,12 +128,41 @@ export class Teller {
   /** An append by a writer that may not write any more. */
   async appendStale(lease: Lease): Promise<void> {
     const batch = [testEvent(lease.tail.seq + 1, 20, this.random)]
-    try {
-      await lease.append(batch, this.termsOf(lease))
-      this.report('unfenced', 'a writer that was over was acknowledged')
-    } catch (error) {
-      this.refuse('append', error, 'FENCED')
-    }
+    await this.fenced('append', () => lease.append(batch, this.termsOf(lease)))
+  }
+
+  /** Saves a snapshot of where a lease ends; nothing, where the storage keeps none. True: it was acknowledged. */
+  async save(lease: Lease): Promise<boolean> {
+    const { id } = lease.header
+    const shelf = this.storage.snapshots
+    const known = this.known(id)
+    if (shelf === undefined || known === undefined) return false
+    const snapshot = snapshotAt(lease.tail, `${id}-${this.nextName()}`)
+    this.note(id, { ...known, snapshots: [...known.snapshots, snapshot] })
+    const isSaved = await this.attempt('save', () => shelf.save(lease, storedOf(snapshot)).then(() => true))
+    if (isSaved) this.shelved.set(id, snapshot.at.seq)
+    return isSaved ?? false
+  }
+
+  /** A save by a writer that may not write any more. */
+  async saveStale(lease: Lease): Promise<void> {
+    const shelf = this.storage.snapshots
+    if (shelf === undefined) return
+    const snapshot = snapshotAt(lease.tail, `${lease.header.id}-${this.nextName()}`)
+    await this.fenced('save', () => shelf.save(lease, storedOf(snapshot)))
+  }
+
+  /** Loads a snapshot. None is always right after a crash; what is given is one that was saved. */
+  async load(id: string, through = Infinity): Promise<void> {
+    const shelf = this.storage.snapshots
+    if (shelf === undefined) return
+    const { changes } = this.disk
+    const loaded = await this.attempt('load', async () => ({ found: await shelf.load(id, through) }))
+    if (this.disk.changes !== changes) this.report('changed', 'a load changed the disk')
+    const known = this.known(id)
+    const shelved = (!this.isTroubled && this.shelved.get(id)) || undefined
+    const wrong = loaded && known && compareSnapshot(known, loaded.found, { through, shelved })
+    if (wrong) this.problems.push(wrong)
   }
 
   /** Reads a session and compares it with what is known. `undefined`: it is not there, or that failed. */
@@ -166,7 +192,8 @@ export class Teller {
       await this.storage.remove(id)
       return true
     })
-    if (isGone && known) this.note(id, { ...known, state: 'gone', texts: [], pending: [], epoch: 0 })
+    if (isGone && known)
+      this.note(id, { ...known, state: 'gone', texts: [], pending: [], snapshots: [], epoch: 0 })
   }
 
   async release(lease: Lease): Promise<void> {
@@ -186,17 +213,13 @@ export class Teller {
     this.note(id, session)
   }
 
-  report(kind: Problem['kind'], detail: string): void {
-    this.problems.push(problem(kind, detail))
-  }
-
   private async bear(
-    header: SessionHeader,
-    texts: readonly string[],
+    { header, texts, snapshots }: Pick<KnownSession, 'header' | 'texts' | 'snapshots'>,
     work: () => Promise<Lease>,
   ): Promise<Lease | undefined> {
     const { id } = header
-    const asked: KnownSession = { header, state: 'asked', texts, pending: [], epoch: 0 }
+    const asked: KnownSession = { header, state: 'asked', texts, pending: [], snapshots, epoch: 0 }
+    this.shelved.delete(id)
     this.note(id, asked)
     const lease = await this.attempt('create', work)
     if (lease === undefined) return undefined
@@ -223,27 +246,4 @@ export class Teller {
     // Another teller goes on with the same log.
     return `${this.told.seed.toString(36)}-${this.names}`
   }
-
-  private async attempt<T>(call: string, work: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await work()
-    } catch (error) {
-      this.refuse(call, error)
-      return undefined
-    }
-  }
-
-  private refuse(call: string, error: unknown, expected?: string): void {
-    if (!isSessionError(error)) {
-      this.report('untyped', `${call} threw ${String(error)}`)
-      return
-    }
-    this.refusals.push(error)
-    if (error.code === expected || this.isTroubled) return
-    this.report('refused', `${call}: ${error.code}: ${error.message}`)
-  }
-}
-
-function textOf({ json }: EncodedEvent): string {
-  return json
 }

@@ -29,6 +29,10 @@ export function recoveredEvent(seq: number, record: SessionRecovered): EncodedEv
   return encode({ seq, time: 1_000 + seq, type: 'session/recovered', data: { ...record } })
 }
 
+export function textOf({ json }: EncodedEvent): string {
+  return json
+}
+
 function encode(event: AnySessionEvent): EncodedEvent {
   return encodeEvent(event)
 }
