@@ -1,6 +1,10 @@
 import { crashCampaign, testCampaign } from '@tidemark/session-persistence/testkit'
 import { journalWith } from './journal-subject.ts'
 
-testCampaign('a crash of the lazy journal loses nothing that was acknowledged', () =>
-  crashCampaign(journalWith('lazy'), { durability: 'lazy', statesMax: 50_000 }),
+const statesMax = 50_000
+
+testCampaign(
+  'a crash of the lazy journal loses nothing that was acknowledged',
+  () => crashCampaign(journalWith('lazy'), { durability: 'lazy', statesMax }),
+  { atLeast: { states: statesMax, secondLevel: 5_000, stories: 14 } },
 )

@@ -29,9 +29,9 @@ storageContract('the tiny storage', () => {
 })
 
 describe('a storage that keeps the contract passes', () => {
-  testCampaign('crashes', () => crash(sound))
-  testCampaign('damage', () => damage(sound))
-  testCampaign('faults', () => fault(sound))
+  testCampaign('crashes', () => crash(sound), { atLeast: { states: 4_000 } })
+  testCampaign('damage', () => damage(sound), { atLeast: { batches: 27, tries: 2_800 } })
+  testCampaign('faults', () => fault(sound), { atLeast: { faults: 700, met: 'faults' } })
 })
 
 describe('a storage with a flaw is found out', () => {
@@ -67,6 +67,25 @@ describe('campaigns', () => {
     const first = await run(1)
     expect(await run(1)).toEqual(first)
     expect(await run(2)).not.toEqual(first)
+  })
+
+  it.each<[string, () => Promise<CampaignResult>]>([
+    ['states', () => crashCampaign(sound, { ...terms, stories: [] })],
+    ['states', () => crashCampaign(sound, { ...terms, statesMax: 0 })],
+    ['tries', () => damageCampaign(sound, { ...terms, kinds: [] })],
+    ['batches', () => damageCampaign(sound, { ...terms, log: 0, damagesMax: 10 })],
+    ['faults', () => faultCampaign(sound, { faultsMax: 0 })],
+  ])('that tried nothing say so: no %s', async (figure, run) => {
+    const { figures, findings, findingsCount } = await run()
+    expect(findings.map(({ problem }) => problem.kind)).toEqual(['untried'])
+    expect(findingsCount).toBe(1)
+    expect(figures[figure]).toBe(0)
+  })
+
+  it('say how many states they could not find', async () => {
+    const stories = [{ name: 'nothing', chapters: [{ tell: async () => undefined }] }]
+    const { figures } = await crashCampaign(sound, { ...terms, stories, statesMax: 10 })
+    expect(figures).toMatchObject({ states: 1, statesMissing: 9 })
   })
 
   it('share their work, and no state is tried twice', async () => {
