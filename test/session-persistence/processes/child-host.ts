@@ -9,10 +9,18 @@ import { JournalStorage, systemPort, type JournalPort } from '@tidemark/session-
 import { Context } from 'cordis'
 import { textOf, type Line, type Written } from './line.ts'
 
+/** When a host takes a snapshot, and when its journal begins another segment. */
+export interface Limits {
+  readonly snapshotEvents: number
+  readonly segmentSizeBytesMax: number
+}
+
 /** What a host in a process of its own is told when it starts. */
 export interface HostTerms {
   readonly root: string
   readonly durability?: 'lazy' | 'strict'
+  /** Default: those of a host, which no short story comes to. */
+  readonly limits?: Limits
   /** A planted fault: every sync returns at once and does nothing, so that it acknowledges too early. */
   readonly isUnsynced?: boolean
 }
@@ -23,16 +31,17 @@ export const tell = (line: Line): boolean => process.stdout.write(`${JSON.string
 /** The terms that the parent gave, and a host in this process. */
 export async function startHost<T extends HostTerms>(): Promise<{ ctx: Context; terms: T }> {
   const terms = JSON.parse(process.argv[2] ?? '') as T
-  const { root, durability, isUnsynced = false } = terms
+  const { root, durability, limits, isUnsynced = false } = terms
+  const { segmentSizeBytesMax, snapshotEvents } = limits ?? {}
   const port = isUnsynced ? withoutSync(systemPort) : systemPort
-  const storage = new JournalStorage({ root, port, ...(durability && { durability }) })
+  const storage = new JournalStorage({ root, port, segmentSizeBytesMax, ...(durability && { durability }) })
   const ctx = new Context()
   await ctx.plugin(core)
   await ctx.plugin({
     name: 'journal-of-a-child',
     apply: (inner: Context) => void inner.provide('sessionStorage', storage),
   })
-  await ctx.plugin(persistence, { enabled: true, flushDelayMs: 0 })
+  await ctx.plugin(persistence, { enabled: true, flushDelayMs: 0, ...(snapshotEvents && { snapshotEvents }) })
   return { ctx, terms }
 }
 

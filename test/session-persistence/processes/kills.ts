@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Child } from './child.ts'
+import type { Limits } from './child-host.ts'
 import { examine, type Findings } from './examine.ts'
 import { told } from './line.ts'
 import { Trace, highestCounts, type KillPoint, type TracedCall } from './trace.ts'
@@ -9,6 +11,8 @@ export interface Killed {
   readonly point: KillPoint
   /** Whether it died there: a writer that lives on, or dies elsewhere, tests nothing. */
   readonly isHit: boolean
+  /** The names that it left. */
+  readonly names: readonly string[]
   readonly findings: Findings
 }
 
@@ -19,8 +23,9 @@ export interface CutShort {
 }
 
 /** The calls of some lives of a story that is not killed. */
-export async function probe(folder: string, livesMax: number): Promise<TracedCall[]> {
-  const child = new Child('story', { root: join(folder, 'probed'), name: 'story', livesMax })
+export async function probe(folder: string, livesMax: number, limits?: Limits): Promise<TracedCall[]> {
+  const root = join(folder, 'probed')
+  const child = new Child('story', { root, name: 'story', livesMax, ...(limits && { limits }) })
   await child.ready()
   const trace = await Trace.attach(child, join(folder, 'probed.log'))
   child.go()
@@ -30,16 +35,17 @@ export async function probe(folder: string, livesMax: number): Promise<TracedCal
 }
 
 /** In an empty folder, kills an endless story at this point, and examines what it left. */
-export async function killAt(folder: string, point: KillPoint): Promise<Killed> {
+export async function killAt(folder: string, point: KillPoint, limits?: Limits): Promise<Killed> {
   const root = join(folder, 'root')
-  const child = new Child('story', { root, name: 'story' })
+  const child = new Child('story', { root, name: 'story', ...(limits && { limits }) })
   await child.ready()
   const trace = await Trace.attach(child, join(folder, 'calls.log'), point)
   child.go()
   await child.gone()
   const isHit =
     child.endedBy === 'SIGKILL' && highestCounts(await trace.calls()).get(point.call) === point.count
-  return { point, isHit, findings: await examine(root, child.lines) }
+  const names = readdirSync(root, { recursive: true }).map(String)
+  return { point, isHit, names, findings: await examine(root, child.lines) }
 }
 
 /** In an empty folder, a writer that may have no longer file: the batch that would be longer is written in part. */

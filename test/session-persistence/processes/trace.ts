@@ -113,6 +113,18 @@ export function spreadPoints(traced: readonly TracedCall[], countMax: number): K
   })
 }
 
+/** As many points as asked for, at most, at which a traced story does something with files of such names. */
+export function pointsAbout(traced: readonly TracedCall[], name: RegExp, countMax: number): KillPoint[] {
+  const counts = new Map<string, number>()
+  const points = traced.flatMap(({ thread, call, about }) => {
+    const count = (counts.get(`${thread} ${call}`) ?? 0) + 1
+    counts.set(`${thread} ${call}`, count)
+    return about.split(' ').some((each) => name.test(each)) ? [{ call, count }] : []
+  })
+  const share = Math.max(1, points.length / countMax)
+  return points.filter((_, index) => Math.floor(index / share) > Math.floor((index - 1) / share))
+}
+
 /** How often the thread that makes a call most often has made it. */
 export function highestCounts(traced: readonly TracedCall[]): Map<string, number> {
   const highest = new Map<string, number>()
