@@ -94,9 +94,11 @@ class MemoryShelf implements SnapshotShelf {
     // Whoever may append nothing saves nothing, either: it is told so by an append that never fits.
     const terms = { epoch: lease.epoch, expectedTail: { seq: -2, digest: '' }, batchId: 'probe' }
     const code = await codeOf(() => lease.append([encodeEvent(event(0))], terms))
-    if (code === 'FENCED') throw new SessionError('FENCED', 'taken over', { sessionId: id })
-    if (snapshot.at.seq > lease.tail.seq) throw new SessionError('TAIL_MOVED', 'ahead', { sessionId: id })
-    this.keep(id, snapshot)
+    if (code === 'FENCED' || code === 'DISPOSED') throw new SessionError(code, 'over', { sessionId: id })
+    const { seq, digest } = snapshot.at
+    for await (const { tail } of (await this.storage.read(id)).batches)
+      if (tail.seq === seq && tail.digest === digest) return this.keep(id, snapshot)
+    throw new SessionError('TAIL_MOVED', 'no batch ends there', { sessionId: id })
   }
 
   async load(id: string, through = Infinity): Promise<Snapshot | undefined> {

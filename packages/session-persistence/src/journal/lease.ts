@@ -99,8 +99,12 @@ export class JournalLease implements Lease {
     return this.end
   }
 
-  /** What a snapshot needs: the segment that is written now, whose log it is, and where that ended, if it knows. */
+  /**
+   * What a snapshot needs: the segment that is written now, whose log it is, and where that ended, if it knows. A lease
+   * that is over has none.
+   */
   forSnapshot(at: Tail): { own: OwnSegment; of: LogName; place: ReturnType<RecentBatches['placeOf']> } {
+    if (this.state.kind === 'over') throw this.state.error
     const { recent, log } = this.start
     return { own: this.place.own, of: { session: this.header.id, log }, place: recent.placeOf(at) }
   }
