@@ -109,6 +109,23 @@ describe('a segment that is sealed', () => {
     expect((await acquire(open(disk))).epoch).toBe(62)
   })
 
+  it('is packed alone when it is large, by a lifecycle that has time, and not by one that ends', async () => {
+    const disk = new SimulatedDisk()
+    const lease = await create(open(disk, 67_108_864))
+    await fill(lease, 11, 100_000)
+    await lease.release()
+    await live(disk, 1)
+    expect(packsOf(disk)).toEqual([])
+    const patient = await acquire(open(disk))
+    await fill(patient, 1)
+    await disk.advance(5_000)
+    expect(packsOf(disk)).toEqual(['c-000001-000-000002-000.jsonl.br'])
+    expect(segmentsOf(disk)).toEqual(['000003-000.jsonl'])
+    await patient.release()
+    const { events } = await readBack(open(again(disk.image())), 'a')
+    expect(seqsOf(events)).toEqual(upTo(13))
+  })
+
   it('holds up no other, where it is too large for who is about to close', async () => {
     const disk = new SimulatedDisk()
     const lease = await create(open(disk, 67_108_864))

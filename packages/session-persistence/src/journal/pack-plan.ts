@@ -6,6 +6,9 @@ import { packName, parseName, segmentsIn, type JournalName, type SegmentName } f
 /** Sealed segments, and names of no more use, that may stand in a folder before they are packed. */
 export const unpackedMax = 8
 
+/** Bytes of sealed segments that may stand so: what many sessions of one or two lifecycles would keep. */
+export const unpackedSizeBytesMax = 1_048_576
+
 /** Bytes of the segments in one pack, unless one has more; what is as large is not written again. */
 const packedSizeBytesMax = 67_108_864
 
@@ -122,9 +125,11 @@ function lastOf(part: Part | undefined): string {
 }
 
 /** Whether it is worth a look: a folder with so few names holds nothing that is due. */
-export function mayBeDue(names: readonly string[]): boolean {
+export function mayBeDue(names: readonly string[], isHurried: boolean): boolean {
   const waiting = names.filter((name) => isWaiting(parseName(name)))
-  return waiting.length > unpackedMax || segmentsIn(names).some(({ rotation }) => rotation > 0)
+  const segments = segmentsIn(names)
+  if (waiting.length > unpackedMax || segments.some(({ rotation }) => rotation > 0)) return true
+  return !isHurried && segments.length > 1
 }
 
 function isWaiting({ kind, name }: JournalName): boolean {

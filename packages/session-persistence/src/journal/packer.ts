@@ -60,7 +60,7 @@ export class Packer {
     try {
       const { folder } = this.settled()
       const names = await folder.port.readdir(folder.path)
-      if (!mayBeDue(names)) return
+      if (!mayBeDue(names, isHurried)) return
       await this.pack({ ...folder, memory: new FolderMemory() }, isHurried)
     } catch (error) {
       if (!isSessionError(error) && !isSystemFailure(error)) throw error // what is not packed now is packed later
@@ -72,7 +72,7 @@ export class Packer {
     for (let packs = 0; packs < (isHurried ? 1 : packsMax); packs++) {
       const holdings = await this.find(folder)
       const { links, listing } = holdings
-      if (packs === 0 && !isDue(holdings)) return
+      if (packs === 0 && !isDue(holdings, isHurried)) return
       const plan = planPack(links, listing.packs, isHurried)
       if (plan === undefined) return this.remove(folder, holdings, sound)
       const written = await this.write(folder, plan)

@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import type { Chain } from './chain.ts'
 import { passingPrefixes } from './folder-name.ts'
 import { findBlock, placedBlocks, type Pack } from './pack-file.ts'
-import { holds, unpackedMax, type PackPlan, type Part, type SealedLink } from './pack-plan.ts'
+import {
+  holds,
+  unpackedMax,
+  unpackedSizeBytesMax,
+  type PackPlan,
+  type Part,
+  type SealedLink,
+} from './pack-plan.ts'
 import { listPacked, type Listing } from './pack-shelf.ts'
 import { PackWriter } from './pack-writer.ts'
 import { hasReason } from './port.ts'
@@ -82,11 +89,13 @@ export interface Holdings {
   readonly doubledCount: number
 }
 
-/** Whether there is something to do: a segment that was full, what a crash left, or so many names. */
-export function isDue({ links, listing, spent, doubledCount }: Holdings): boolean {
+/** Whether there is something to do: a segment that was full, what a crash left, so many names, or so many bytes. */
+export function isDue({ links, listing, spent, doubledCount }: Holdings, isHurried: boolean): boolean {
   const unpacked = links.filter((link) => !listing.packs.some((pack) => holds(pack, link)))
   if (doubledCount > 0 || unpacked.some(({ isFull }) => isFull)) return true
-  return unpacked.length + spent.length >= unpackedMax
+  const sizeBytes = unpacked.reduce((sum, { seal }) => sum + seal.bytes, 0)
+  // A writer that is about to go leaves bytes to one that has time.
+  return unpacked.length + spent.length >= unpackedMax || (!isHurried && sizeBytes >= unpackedSizeBytesMax)
 }
 
 /** What a holder finds beside its own segment. */
