@@ -12,6 +12,7 @@ import type { Origin } from './open-sessions.ts'
 import { encodeEvent, type EncodedEvent } from './encoded-event.ts'
 import { keptMeta } from './kept-meta.ts'
 import { receiptOf, receiptedIn } from './kept-receipt.ts'
+import { noSnapshot } from './last-snapshot.ts'
 import { isCorrupt, noEventAt } from './refused-read.ts'
 import type { ForkRequest } from './request.ts'
 import { refuseOtherLog, refuseUnheld } from './own-log.ts'
@@ -140,7 +141,7 @@ export class Forks {
 
   /** A fork is written in any case. Without its boundary a reader would take for live what it inherited. */
   private bind(sessions: Sessions, lease: Lease, beginning: Beginning): Promise<Session> {
-    const { claim, read = { snapshotSeq: -1 }, as, confirm, ...options } = beginning
+    const { claim, read = { snapshot: noSnapshot }, as, confirm, ...options } = beginning
     const { incarnation } = claim
     return this.access.open.bind(
       lease,

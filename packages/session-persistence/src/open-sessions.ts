@@ -1,4 +1,5 @@
 import { SessionError, type Session, type Sessions } from '@tidemark/session-core'
+import { noSnapshot } from './last-snapshot.ts'
 import { thisProcess } from './process.ts'
 import { SessionWindow, type WindowOptions, type WindowTerms } from './session-window.ts'
 import type { Lease, SnapshotShelf, Tail } from './storage.ts'
@@ -26,7 +27,7 @@ interface BindTerms {
   readonly confirm?: () => Promise<void>
 }
 
-export type Origin = Pick<WindowOptions, 'snapshotSeq' | 'retained'>
+export type Origin = Pick<WindowOptions, 'snapshot' | 'retained'>
 
 /**
  * The stored sessions that are open in this process, through one persistence.
@@ -99,7 +100,7 @@ export class OpenSessions {
   async bind(
     lease: Lease,
     make: (recorder: WriteBehind) => Session | Promise<Session>,
-    { boundary = 'rides', origin = () => ({ snapshotSeq: -1 }), permit, confirm }: BindTerms = {},
+    { boundary = 'rides', origin = () => ({ snapshot: noSnapshot }), permit, confirm }: BindTerms = {},
   ): Promise<Session> {
     let session: Session | undefined
     let window: SessionWindow | undefined

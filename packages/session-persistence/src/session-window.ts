@@ -1,4 +1,5 @@
 import { Retained, type RetainBounds, type Session } from '@tidemark/session-core'
+import { holdsMore, lastSnapshot, type LastSnapshot } from './last-snapshot.ts'
 import { encodeSnapshot } from './snapshot-content.ts'
 import type { Lease, SnapshotShelf } from './storage.ts'
 import type { UnfitStates } from './unfit-states.ts'
@@ -17,8 +18,8 @@ const tailBounds: RetainBounds = { retainEvents: 500, retainSizeBytes: 1_048_576
 /** A clean close takes a snapshot when at least this much came since the last one: less is read as fast. */
 const closeSizeBytesMin = 65_536
 
-/** A large state is not written again before so many times its size was appended. */
-const growthMin = 4
+/** The same as a share of what the snapshot holds, which is written and read whole. */
+const closeShareMin = 1 / 16
 
 export interface WindowOptions {
   readonly session: Session
@@ -26,8 +27,8 @@ export interface WindowOptions {
   readonly lease: Lease
   readonly shelf: SnapshotShelf
   readonly terms: WindowTerms
-  /** The last seq that a snapshot holds already, -1 without one. */
-  readonly snapshotSeq: number
+  /** What there is already. */
+  readonly snapshot: LastSnapshot
   /** What was read of the log before it was opened. */
   readonly retained?: Retained | undefined
   readonly unfit: UnfitStates
@@ -37,23 +38,25 @@ export interface WindowOptions {
 /**
  * Keeps the memory of one living session, and the time of its next resume, from growing with its age.
  *
- * 1. A snapshot is taken of what is durable, in the background, one at a time.
+ * 1. A snapshot is taken of what is durable, in the background, one at a time. States that grow with the log, as a
+ *    transcript that nobody compacts, are not written again before the log grew by their size: so what is written is
+ *    about twice the log, and what waits for a snapshot no more than they are.
  * 2. An event is let go of once it is durable and a snapshot holds it.
  * 3. A snapshot that cannot be written costs the shortcut, and nothing else. A state that no snapshot can hold costs
  *    that projection's.
  */
 export class SessionWindow {
   private readonly retained: Retained
-  private lastSeq: number
+  private last: LastSnapshot
+  /** How far the log had grown then. */
   private lastSizeBytes: number
-  private stateSizeBytes = 0
   private underWay: Promise<void> | undefined
 
   constructor(private readonly options: WindowOptions) {
-    const { retained = new Retained(), snapshotSeq } = options
+    const { retained = new Retained(), snapshot } = options
     this.retained = retained
-    this.lastSeq = snapshotSeq
-    this.lastSizeBytes = retained.sizeBytesThrough(snapshotSeq)
+    this.last = snapshot
+    this.lastSizeBytes = retained.sizeBytesThrough(snapshot.seq)
   }
 
   /** Called after each acknowledgement. */
@@ -67,7 +70,14 @@ export class SessionWindow {
     await this.underWay
     const { session, writer } = this.options
     const isWhole = writer.durableSeq === session.log.length - 1
-    if (isWhole && this.sinceSizeBytes >= closeSizeBytesMin) await this.take()
+    const sizeBytesMin = Math.max(closeSizeBytesMin, this.last.sizeBytes * closeShareMin)
+    if (isWhole && (this.sinceSizeBytes >= sizeBytesMin || this.hasCaughtUp())) await this.take()
+  }
+
+  /** Whether the whole log was read for a projection that the last snapshot does not hold: once is enough. */
+  private hasCaughtUp(): boolean {
+    const { session, unfit } = this.options
+    return this.last.seq >= 0 && holdsMore(session.snapshot(), this.last, unfit.names)
   }
 
   private get sinceSizeBytes(): number {
@@ -77,8 +87,8 @@ export class SessionWindow {
   private isDue(seq: number): boolean {
     if (this.underWay !== undefined) return false
     const { snapshotEvents, snapshotSizeBytes } = this.options.terms
-    const isLong = seq - this.lastSeq >= snapshotEvents || this.sinceSizeBytes >= snapshotSizeBytes
-    return isLong && this.sinceSizeBytes >= this.stateSizeBytes * growthMin
+    const isLong = seq - this.last.seq >= snapshotEvents || this.sinceSizeBytes >= snapshotSizeBytes
+    return isLong && this.sinceSizeBytes >= this.last.sizeBytes
   }
 
   private begin(): void {
@@ -99,13 +109,12 @@ export class SessionWindow {
       const { content, unfit } = await encodeSnapshot(snapshot, tailSeq, pause)
       this.options.unfit.tell(unfit)
       await shelf.save(lease, { at: await at, content }, report)
-      this.lastSeq = snapshot.seq
+      this.last = lastSnapshot(snapshot, content.length)
       this.lastSizeBytes = sizeBytes
-      this.stateSizeBytes = content.length
       this.release()
     } catch (error) {
       report(error)
-      this.lastSeq = session.log.length - 1 // not again at once
+      this.last = { ...this.last, seq: session.log.length - 1 } // not again at once
       this.lastSizeBytes = this.retained.sizeBytes
     }
   }
@@ -113,7 +122,7 @@ export class SessionWindow {
   /** Events in the last snapshot, but for the newest. */
   private release(): void {
     const { session, terms } = this.options
-    session.release(Math.min(this.retained.from(session.log.length, terms), this.lastSeq + 1))
+    session.release(Math.min(this.retained.from(session.log.length, terms), this.last.seq + 1))
   }
 }
 

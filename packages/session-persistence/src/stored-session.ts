@@ -1,6 +1,7 @@
 import { SessionError, isSessionError, transcript } from '@tidemark/session-core'
 import type { HistorySource, RetainBounds, Retained, Sessions } from '@tidemark/session-core'
 import type { SessionSeed, SessionView } from '@tidemark/session-core'
+import { lastSnapshot, noSnapshot, type LastSnapshot } from './last-snapshot.ts'
 import { noBatch, noEventAt } from './refused-read.ts'
 import { decodeSnapshot, type FoundSnapshot } from './snapshot-content.ts'
 import type { Receipted, Rest, SessionStorage, Snapshot, StoredBatch, Tail, Writer } from './storage.ts'
@@ -16,8 +17,8 @@ export interface StoredSession {
   readonly durableSeq: number
   /** What follows the last batch. */
   readonly rest: Rest | undefined
-  /** The last seq of the snapshot that the read began with, -1 without one. */
-  readonly snapshotSeq: number
+  /** What the read began with. */
+  readonly snapshot: LastSnapshot
   /** How much of what was read may stay in memory. */
   readonly retained: Retained
 }
@@ -92,6 +93,7 @@ async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<S
   const {
     snapshot,
     at,
+    sizeBytes = 0,
     tailSeq = 0,
   } = (await findSnapshot(id, isBounded ? through : undefined, reading)) ?? {}
   const from = snapshot ? Math.max(tailSeq, snapshot.seq + 1 - retain.retainEvents) : 0
@@ -124,8 +126,8 @@ async function readOnce(id: string, wanted: Wanted, reading: Reading): Promise<S
     const { tail } = last
     const durableSeq = Math.min(durable?.seq ?? -1, view.log.length - 1)
     const tails = [durable, at, tail].filter((each) => each !== undefined)
-    const snapshotSeq = snapshot?.seq ?? -1
-    return { view, tail, tails, durableSeq, rest: log.rest?.(), snapshotSeq, retained }
+    const known = snapshot ? lastSnapshot(snapshot, sizeBytes) : noSnapshot
+    return { view, tail, tails, durableSeq, rest: log.rest?.(), snapshot: known, retained }
   } catch (error) {
     throw await withWriter(id, error, { storage, last })
   }
@@ -136,7 +138,7 @@ async function findSnapshot(
   id: string,
   through: number | undefined,
   { storage, sessions, report }: Reading,
-): Promise<(FoundSnapshot & { readonly at: Tail }) | undefined> {
+): Promise<(FoundSnapshot & { readonly at: Tail; readonly sizeBytes: number }) | undefined> {
   let within = through
   for (let tries = 0; tries < snapshotTriesMax; tries++) {
     const found = await loadSnapshot(id, within, { storage, report })
@@ -144,7 +146,8 @@ async function findSnapshot(
     const { at } = found
     const decoded = decodeSnapshot(found.content)
     const isOurs = decoded?.snapshot.seq === at.seq
-    if (isOurs && sessions.vocabulary.accepts(decoded.snapshot)) return { ...decoded, at }
+    if (isOurs && sessions.vocabulary.accepts(decoded.snapshot))
+      return { ...decoded, at, sizeBytes: found.content.length }
     within = at.seq - 1 // an older one may have been folded as it would be now
   }
   return undefined
