@@ -39,6 +39,7 @@ const faults: readonly SourceFault[] = [
   {
     name: 'durable heads are not read',
     campaign: 'damage',
+    kinds: ['cut short'],
     mock: () =>
       vi.doMock(`${source}/head.ts`, async (original) => ({
         ...(await original<typeof Heads>()),

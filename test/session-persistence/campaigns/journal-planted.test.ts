@@ -93,8 +93,14 @@ const shelfFaults: readonly PlantedFault[] = [
   },
 ]
 
+/** One damage in many shows it. */
+const headFault: PlantedFault = {
+  name: 'durable heads are not written',
+  campaign: 'damage',
+  plant: unwritten(/\/head-\d+$/),
+}
+
 const ownFaults: readonly PlantedFault[] = [
-  { name: 'durable heads are not written', campaign: 'damage', plant: unwritten(/\/head-\d+$/) },
   { name: 'bytes that are set aside are not written', campaign: 'crash', plant: unwritten(/\/recovered\//) },
 ]
 
@@ -105,6 +111,7 @@ describe.each(['lazy', 'strict'] as const)(
     for (const fault of [...plantedFaults, ...ownFaults]) {
       testCampaign(fault.name, () => provePlanted(subject, fault, { durability }))
     }
+    testCampaign(headFault.name, () => provePlanted(subject, headFault, { durability, kinds: ['cut short'] }))
     const own = stories.filter(({ name }) => name === 'snapshots')
     for (const fault of shelfFaults) {
       testCampaign(fault.name, () =>

@@ -184,7 +184,7 @@ describe('a holder', () => {
     expect((await locks.ask(inFolder)).kind).toBe('held') // and greeted, unless this process is too busy
     for (const caller of [...callers, ...more]) caller.destroy()
     while (count() > before) await new Promise(setImmediate) // never, if one is kept
-    expect(await locks.ask(inFolder)).toEqual({ kind: 'held', greeting: 'here I am' })
+    expect((await locks.ask(inFolder)).kind).toBe('held')
   })
 
   it('cannot say more than a caller reads', () => {

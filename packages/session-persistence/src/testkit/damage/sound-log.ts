@@ -38,8 +38,8 @@ const headMsMax = 1_500
 /** Batches at the end that no head of the log may tell of yet, and between two heads. */
 const unprovenBatchesMax = 3
 const headEvery = 3
-/** Batches that come after a snapshot was saved. */
-const snapshotsAt: readonly number[] = [9, 6, 3]
+/** Batches that come after a snapshot was saved. The last head tells of more than the last snapshot. */
+const snapshotsAt: readonly number[] = [12, 9, 6]
 
 /** Writes a log over several epochs: one is closed, one is taken over from, the last one ends as is wanted. */
 export async function writeSoundLog(

@@ -83,6 +83,14 @@ export class SimulatedDisk implements JournalPort {
     return this.clock.advance(durationMs)
   }
 
+  /** Resolves once nobody calls any more, unless time passes. */
+  async idle(): Promise<void> {
+    for (let calls = -1; calls !== this.calls;) {
+      calls = this.calls
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
   async open(path: string, how: 'read' | 'create'): Promise<PortFile> {
     this.meet(how === 'create' ? 'create' : 'open', path)
     const inode =

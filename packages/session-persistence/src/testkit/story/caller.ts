@@ -1,4 +1,5 @@
 import { isSessionError, type SessionError } from '@tidemark/session-core'
+import type { SimulatedDisk } from '../disk/simulated-disk.ts'
 import type { Problem } from '../finding.ts'
 import { problem } from './found-log.ts'
 
@@ -9,6 +10,8 @@ export class Caller {
   readonly refusals: SessionError[] = []
   /** While it is set, a refusal is no problem. */
   isTroubled = false
+
+  constructor(readonly disk: SimulatedDisk) {}
 
   report(kind: Problem['kind'], detail: string): void {
     this.problems.push(problem(kind, detail))
@@ -21,6 +24,15 @@ export class Caller {
       this.refuse(call, error)
       return undefined
     }
+  }
+
+  /** What a writer does in the background is over before, so that every change is the call's own. */
+  protected async changingNothing<T>(call: string, work: () => Promise<T>): Promise<T | undefined> {
+    await this.disk.idle()
+    const { changes } = this.disk
+    const done = await this.attempt(call, work)
+    if (this.disk.changes !== changes) this.report('changed', `a ${call} changed the disk`)
+    return done
   }
 
   /** A call that is refused, since whoever makes it is a writer no more. */

@@ -26,15 +26,13 @@ export interface Told {
 export class Teller extends Caller {
   storage: SessionStorage
   readonly random: Seeded
-  readonly disk: SimulatedDisk
   private readonly opened: SessionStorage[]
   /** The seqs of snapshots whose saves were acknowledged since the last crash, the newest of each session. */
   private readonly shelved = new Map<string, number>()
   private names = 0
 
   constructor(private readonly told: Told) {
-    super()
-    this.disk = told.disk
+    super(told.disk)
     this.random = Seeded.of(told.seed, 'events')
     this.storage = told.subject.open(told.disk)
     this.opened = [this.storage]
@@ -156,9 +154,7 @@ export class Teller extends Caller {
   async load(id: string, through = Infinity): Promise<void> {
     const shelf = this.storage.snapshots
     if (shelf === undefined) return
-    const { changes } = this.disk
-    const loaded = await this.attempt('load', async () => ({ found: await shelf.load(id, through) }))
-    if (this.disk.changes !== changes) this.report('changed', 'a load changed the disk')
+    const loaded = await this.changingNothing('load', async () => ({ found: await shelf.load(id, through) }))
     const known = this.known(id)
     const shelved = (!this.isTroubled && this.shelved.get(id)) || undefined
     const wrong = loaded && known && compareSnapshot(known, loaded.found, { through, shelved })
@@ -167,9 +163,7 @@ export class Teller extends Caller {
 
   /** Reads a session and compares it with what is known. `undefined`: it is not there, or that failed. */
   async read(id: string): Promise<FoundLog | undefined> {
-    const { changes } = this.disk
-    const found = await this.attempt('read', async () => collect(await this.storage.read(id)))
-    if (this.disk.changes !== changes) this.report('changed', 'a read changed the disk')
+    const found = await this.changingNothing('read', async () => collect(await this.storage.read(id)))
     const known = this.known(id)
     const wrong = found && known && compare(known, found)
     if (wrong) this.problems.push(wrong)
