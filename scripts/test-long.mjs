@@ -6,15 +6,19 @@ import { runNode, toolPath } from './command.mjs'
 import { setUp } from './setup.mjs'
 
 /**
- * The long run, and its figures in a table at the end. `TIDEMARK_LONG_STATES`, `TIDEMARK_LONG_KILLS` and
- * `TIDEMARK_LONG_CUTS` make it shorter.
+ * The long run, and its figures in a table at the end; the whole of it mutates the recovery rule, too.
+ * `TIDEMARK_LONG_STATES`, `TIDEMARK_LONG_KILLS` and `TIDEMARK_LONG_CUTS` make it
+ * shorter, and so do words that the names of files have.
  */
 setUp()
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-long-run-'))
 const figures = join(folder, 'figures.jsonl')
 const env = { ...process.env, TIDEMARK_LONG_FOLDER: folder, TIDEMARK_LONG_FIGURES: figures }
-const vitest = [toolPath('vitest'), 'run', '--config', 'vitest.long.config.ts', ...process.argv.slice(2)]
-process.exitCode = await runNode(vitest, env)
+const filters = process.argv.slice(2)
+const vitest = [toolPath('vitest'), 'run', '--config', 'vitest.long.config.ts', ...filters]
+const codes = [await runNode(vitest, env)]
+if (filters.length === 0) codes.push(await runNode([toolPath('@stryker-mutator/core', 'stryker'), 'run']))
+process.exitCode = codes.find((code) => code !== 0) ?? 0
 if (existsSync(figures)) printFigures(readFileSync(figures, 'utf8'))
 unmountAllIn(folder)
 rmSync(folder, { recursive: true, force: true })
