@@ -52,7 +52,10 @@ export const Config = z
     handlesMax: z.int().min(1).max(100_000).default(10_000),
     /** Bytes of one incarnation's audit file; then a new incarnation is due. */
     auditSizeBytesMax: z.int().min(65_536).max(1_073_741_824).default(67_108_864),
-    /** Refused attempts of an operation that are written down at once, and when one more is. All are counted. */
+    /**
+     * Refused attempts of an operation that are written down at once, and when one more is. All are counted. Of those
+     * that are left nobody's are more than half.
+     */
     refusedBurstMax: z.int().min(1).max(10_000).default(100),
     refusedLineMs: z.int().min(1).max(3_600_000).default(1_000),
     /** A clock, in milliseconds since the epoch. */

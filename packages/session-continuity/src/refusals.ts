@@ -33,7 +33,8 @@ const fieldLengthMax = 200
  *    after `close` nothing is written.
  * 2. Nobody waits for it, and a failure of its medium is nobody else's.
  * 3. It holds at most `burstMax` lines of an operation in memory, of at most `operationsMax`.
- * 4. A flood of one operation keeps no line of another one from being written.
+ * 4. A flood of one operation keeps no line of another one from being written, nor does that of one principal keep out
+ *    another one's of the same operation.
  */
 export class Refusals {
   private total = 0
@@ -65,10 +66,9 @@ export class Refusals {
     if (this.isOver) return // the sink is closed, or about to be
     const time = this.options.now()
     const line = clipped(attempt)
-    const suppressed = this.rate.take(line.operation, time)
+    const suppressed = this.rate.take(line, time)
     if (suppressed === undefined) return
-    if (this.waitingOf(line.operation) >= this.options.burstMax)
-      return this.rate.giveUp(line.operation, suppressed)
+    if (!this.hasRoomFor(line)) return this.rate.giveUp(line.operation, suppressed)
     this.waiting.push({ ...line, time, suppressed })
     this.writing ??= this.drain()
   }
@@ -84,8 +84,11 @@ export class Refusals {
     await this.writing
   }
 
-  private waitingOf(operation: string): number {
-    return this.waiting.filter((each) => each.operation === operation).length
+  /** While the medium is slow: nobody's lines take more room than they leave. */
+  private hasRoomFor({ operation, principal }: Attempt): boolean {
+    const all = this.waiting.filter((each) => each.operation === operation)
+    const own = all.filter((each) => each.principal === principal)
+    return own.length < this.options.burstMax - all.length
   }
 
   private async drain(): Promise<void> {
