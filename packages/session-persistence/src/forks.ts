@@ -152,6 +152,7 @@ export class Forks {
       {
         boundary: 'now',
         confirm,
+        undo: (made) => this.access.takeBack(made),
         origin: () => read,
         permit: this.access.authorization.toWrite(options.header, as),
       },

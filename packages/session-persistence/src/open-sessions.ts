@@ -25,6 +25,8 @@ interface BindTerms {
   readonly permit?: WriteBehindOptions['permit']
   /** Asked once the session is there, before anybody has it. */
   readonly confirm?: () => Promise<void>
+  /** Of what was made for the session, where it is refused before anybody has it. */
+  readonly undo?: (lease: Lease) => Promise<void>
 }
 
 export type Origin = Pick<WindowOptions, 'snapshot' | 'retained'>
@@ -96,13 +98,17 @@ export class OpenSessions {
     return this.writers.get(session)?.tails
   }
 
-  /** Makes a session of a lease. Whatever fails, the session is ended and the lease released. */
+  /**
+   * Makes a session of a lease. Whatever fails, the session is ended and the lease released; what was made for it is
+   * undone where it was refused, and a failure of that is reported: it can still be resumed then.
+   */
   async bind(
     lease: Lease,
     make: (recorder: WriteBehind) => Session | Promise<Session>,
-    { boundary = 'rides', origin = () => ({ snapshot: noSnapshot }), permit, confirm }: BindTerms = {},
+    { boundary = 'rides', origin = () => ({ snapshot: noSnapshot }), permit, confirm, undo }: BindTerms = {},
   ): Promise<Session> {
     let session: Session | undefined
+    let isRefused = true
     let window: SessionWindow | undefined
     const recorder = new WriteBehind(lease, {
       ...this.options,
@@ -120,12 +126,14 @@ export class OpenSessions {
       session = await make(recorder)
       this.writers.set(session, recorder)
       await confirm?.()
+      isRefused = false
       window = this.windowOf(session, { writer: recorder, lease, ...origin() })
       if (boundary === 'now') await recorder.writeAll()
       return session
     } catch (error) {
       if (session) await this.reported(this.options.sessions.dispose(session))
       await this.reported(recorder.close())
+      if (isRefused && undo) await this.reported(undo(lease))
       throw error
     }
   }

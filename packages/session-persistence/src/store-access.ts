@@ -14,9 +14,10 @@ import { Authorization, type AuthorizationMode } from './authorization.ts'
 import { OpenSessions } from './open-sessions.ts'
 import { noBatch } from './refused-read.ts'
 import type { WindowTerms } from './session-window.ts'
-import type { Claim, EnabledBy, SessionStorage, Tail } from './storage.ts'
+import type { Claim, EnabledBy, Lease, SessionStorage, Tail } from './storage.ts'
 import { StoredHistory } from './stored-history.ts'
 import { asUnknown, readStored, untilStill, type StoredSession, type Wanted } from './stored-session.ts'
+import { takeBack } from './take-back.ts'
 import { ToldOnce } from './told-once.ts'
 import { TypedStorage } from './typed-storage.ts'
 
@@ -58,6 +59,11 @@ export class StoreAccess {
 
   newClaim(carry: readonly string[] = [], incarnation: string = globalThis.crypto.randomUUID()): Claim {
     return { incarnation, enabledBy: this.options.enabledBy, ...(carry.length > 0 && { carry }) }
+  }
+
+  /** What was made for a session that nobody was given. */
+  takeBack(made: Lease): Promise<void> {
+    return takeBack(this.storage, made, this.newClaim())
   }
 
   /** @throws SessionError as `readStored` does. */

@@ -35,7 +35,8 @@ const pageLength = 50
  *
  * 1. The caller's permission comes first, so that no other refusal reveals anything.
  * 2. History is read and understood before the session is claimed, so that what cannot go on spends no epoch.
- * 3. A claim ends up in a living session, or is released.
+ * 3. A claim ends up in a living session, or is released. Of a session that is refused when it is made, by whoever says
+ *    what it begins with, a resume leaves what there was, and a create or a fork nothing.
  */
 export class StoredSessions {
   readonly forks: Forks
@@ -65,7 +66,8 @@ export class StoredSessions {
           const history = this.access.historyOf(header.id, () => recorder.tails)
           return sessions.create({ header, recorder, history, incarnation })
         }
-        return open.bind(lease, make, { confirm, permit: authorization.toWrite(header, as) })
+        const undo = (made: Lease): Promise<void> => this.access.takeBack(made)
+        return open.bind(lease, make, { confirm, undo, permit: authorization.toWrite(header, as) })
       })
     })
   }
