@@ -47,26 +47,63 @@ const authenticate = async (shown: string, more: Partial<JwtOptions> = {}) =>
   jwt({ ...options(), ...more }).authenticate(shown)
 
 describe('the mechanism jwt', () => {
-  it('vouches for a subject without its issuer; under a name of its own, another issuer’s are others', async () => {
-    const elsewhere = { ...jwt({ ...options(), issuer: 'https://other.example' }), mechanism: 'other-issuer' }
+  it('vouches for a subject of its issuer: the same name of another issuer is somebody else', async () => {
+    const world = new World()
+    const open = async (iss: string, mode: 'begin' | 'resume') => {
+      const authenticators = [jwt({ ...options(), issuer: iss })]
+      const process = world.start({ grants: everything, config: { authenticators, now: Date.now } })
+      const credential = { mechanism: 'jwt', token: await token({ iss }) }
+      return process.continuity.open({ mode, scope: 's', credential })
+    }
+    const handle = await open(issuer, 'begin')
+    expect(handle.principal.id).toBe(`jwt:${issuer}#alice`)
+    await handle.raise('secret')
+    // The host configures another issuer.
+    const other = 'https://other.example'
+    expect(await reasonFor(() => open(other, 'resume'))).toBe('unknown-scope')
+    expect((await open(other, 'begin')).sensitivity).toBe('public')
+    expect((await open(issuer, 'resume')).sensitivity).toBe('secret')
+  })
+
+  it('an issuer and a subject are never taken for others that are written together the same', async () => {
+    expect(() => jwt({ ...options(), issuer: 'https://a#b' })).toThrow()
+    const shown = await token({ iss: 'https://a', sub: 'b#c' })
+    expect(await authenticate(shown, { issuer: 'https://a' })).toMatchObject({ id: 'https://a#b#c' })
+  })
+
+  it('a subject of 255 characters of an issuer of 200 is a principal; a longer issuer is none', async () => {
+    const long = 'x'.repeat(200)
     const process = new World().start({
-      grants: everything,
-      config: { authenticators: [jwt(options()), elsewhere], now: Date.now },
+      config: { authenticators: [jwt({ ...options(), issuer: long })], now: Date.now },
     })
-    const open = async (mechanism: string, iss: string) =>
-      process.continuity.open({
-        mode: 'begin',
-        scope: 's',
-        credential: { mechanism, token: await token({ iss }) },
-      })
-    expect((await open('jwt', issuer)).principal.id).toBe('jwt:alice')
-    expect((await open('other-issuer', 'https://other.example')).principal.id).toBe('other-issuer:alice')
+    const credential = { mechanism: 'jwt', token: await token({ iss: long, sub: 'y'.repeat(255) }) }
+    const handle = await process.continuity.open({ mode: 'begin', scope: 's', credential })
+    expect(handle.principal.id).toHaveLength('jwt:'.length + 456)
+    expect(() => jwt({ ...options(), issuer: `${long}x` })).toThrow()
+  })
+
+  it('goes by the clock of the configuration, and by none that tells no number', async () => {
+    const world = new World()
+    const start = (time: number) =>
+      world.start({ config: { authenticators: [jwt(options())], now: () => time } })
+    const then = 1_600_000_000
+    const credential = {
+      mechanism: 'jwt',
+      token: await token({ iat: then, nbf: then, exp: then + 60 }),
+    }
+    const open = (time: number) => () =>
+      start(time).continuity.open({ mode: 'begin', scope: 's', credential })
+    for (const time of [(then + 66) * 1_000, (then - 66) * 1_000, Number.NaN, Infinity, -Infinity, 1e300])
+      expect(await reasonFor(open(time))).toBe('bad-credential')
+    expect((await open((then + 30) * 1_000)()).isOpen).toBe(true)
+    // By itself it goes by the system's.
+    expect(await authenticate(credential.token)).toBeUndefined()
   })
 
   it('a token of the issuer, for the audience, in its time, vouches for its subject', async () => {
     const principal = await authenticate(await token({ iat: 1_700_000_000 }))
     expect(principal).toEqual({
-      id: 'alice',
+      id: `${issuer}#alice`,
       kind: 'human',
       assurance: 1,
       authenticatedAt: 1_700_000_000_000,
@@ -131,19 +168,22 @@ describe('the mechanism jwt', () => {
     const shown = await token({ iat: 1_700_000_000, act: { sub: 'bot', act: { sub: 'planner' } } })
     const same = { assurance: 1, authenticatedAt: 1_700_000_000_000 }
     expect(await authenticate(shown)).toEqual({
-      id: 'bot',
+      id: `${issuer}#bot`,
       kind: 'agent',
       ...same,
       onBehalfOf: {
-        id: 'planner',
+        id: `${issuer}#planner`,
         kind: 'agent',
         ...same,
-        onBehalfOf: { id: 'alice', kind: 'human', ...same },
+        onBehalfOf: { id: `${issuer}#alice`, kind: 'human', ...same },
       },
     })
     const deep = await token({ act: { sub: '1', act: { sub: '2', act: { sub: '3', act: { sub: '4' } } } } })
     expect(await authenticate(deep)).toBeUndefined()
     expect(await authenticate(await token({ act: { client: 'x' } }))).toBeUndefined()
+    expect(await authenticate(await token({ act: { sub: 'bot', iss: issuer } }))).toBeDefined()
+    for (const iss of ['https://other.example', '', null])
+      expect(await authenticate(await token({ act: { sub: 'bot', iss } }))).toBeUndefined()
   })
 
   it('assurance comes from a listed acr, and the time from the claim that is named', async () => {
@@ -196,7 +236,7 @@ describe('keys that an issuer publishes', () => {
     const { url, asked } = await serve([jwk])
     const process = started(remote(url))
     const handle = await open(process, await token())
-    expect(handle.principal.id).toBe('jwt:alice')
+    expect(handle.principal.id).toBe(`jwt:${issuer}#alice`)
     await handle.refresh({ credential: { mechanism: 'jwt', token: await token() } })
     expect(asked()).toBe(1)
   })

@@ -14,7 +14,12 @@ export interface Authenticator {
   /** Lower-case letters, digits and `-`. The principals that it vouches for bear it in their ids. */
   readonly mechanism: string
   /** Whom the credential is of; `undefined` when it does not hold. What it throws is a no, and is reported. */
-  authenticate(token: string | undefined): Promise<Principal | undefined>
+  authenticate(token: string | undefined, terms?: AuthenticateTerms): Promise<Principal | undefined>
+}
+
+export interface AuthenticateTerms {
+  /** What the clock of the configuration says, in milliseconds since the epoch; the system's, without these terms. */
+  readonly now: number
 }
 
 export interface AuthenticationOptions {
@@ -64,7 +69,7 @@ export class Authentication {
   private async ask(authenticator: Authenticator, token: string | undefined): Promise<Principal | undefined> {
     const { answerMsMax, clockToleranceMs, now, report } = this.options
     try {
-      const asked = authenticator.authenticate(token)
+      const asked = authenticator.authenticate(token, { now: now() })
       const answered = await inTime(asked, answerMsMax, () => undefined)
       const principal = findPrincipal(answered && named(answered, authenticator.mechanism))
       // One from the future would make every later one look stale.

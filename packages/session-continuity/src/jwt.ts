@@ -8,7 +8,7 @@ import {
   type JWTVerifyGetKey,
 } from 'jose'
 import { z } from 'zod'
-import type { Authenticator } from './authenticator.ts'
+import type { AuthenticateTerms, Authenticator } from './authenticator.ts'
 import { actingMax, type Principal } from './principal.ts'
 
 const algorithms = z.enum([
@@ -29,7 +29,12 @@ const isKeySet = (value: unknown): boolean => Array.isArray((Object(value) as { 
 
 const optionsSchema = z
   .strictObject({
-    issuer: z.string().min(1),
+    /** `#` divides it from the subject in a principal's id. */
+    issuer: z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(/^[^#]*$/),
     audience: z.string().min(1),
     /** Signatures of public keys only: a shared secret lets whoever checks a token also make one. */
     algorithms: z.array(algorithms).min(1),
@@ -52,23 +57,26 @@ export type JwtOptions = Readonly<z.input<typeof optionsSchema>>
 type Settings = z.output<typeof optionsSchema>
 
 /**
- * The mechanism `jwt`: signed tokens of one issuer, for one audience. The principal is the token's `sub`; with an
- * `act` claim (RFC 8693) it is the actor, who acts on behalf of the `sub`. The issuer is no part of the principal:
- * whoever configures another one hands what a `sub` has begun to the same `sub` there. It goes by the system's clock.
+ * The mechanism `jwt`: signed tokens of one issuer, for one audience. The principal is `<issuer>#<sub>`, so that the
+ * same `sub` of another issuer is somebody else; with an `act` claim (RFC 8693) it is the actor, who acts on behalf of
+ * the `sub`. An issuer vouches for its own actors, and for nobody that it says is another one's.
  */
 export function jwt(options: JwtOptions): Authenticator {
   const settings = optionsSchema.parse(options)
   const keys = keysOf(settings)
   return Object.freeze({
     mechanism: 'jwt',
-    authenticate: async (token: string | undefined): Promise<Principal | undefined> => {
-      if (token === undefined) return undefined
+    authenticate: async (token: string | undefined, terms?: AuthenticateTerms) => {
+      const now = terms ? terms.now : Date.now()
+      // A clock that tells no number tells of no token that it is in its time.
+      if (token === undefined || !isDate(now)) return undefined
       try {
         const { payload } = await jwtVerify(token, keys, {
           issuer: settings.issuer,
           audience: settings.audience,
           algorithms: settings.algorithms,
           clockTolerance: settings.clockToleranceSeconds,
+          currentDate: new Date(now),
           requiredClaims: ['sub', 'exp', settings.authenticatedAtClaim],
         })
         return principalOf(payload, settings)
@@ -78,6 +86,10 @@ export function jwt(options: JwtOptions): Authenticator {
       }
     },
   })
+}
+
+function isDate(time: number): boolean {
+  return Math.abs(time) <= 8.64e15
 }
 
 function keysOf({ jwks, jwksUrl, jwksTimeoutMs }: Settings): JWTVerifyGetKey {
@@ -107,19 +119,28 @@ function principalOf(payload: JWTPayload, settings: Settings): Principal | undef
   const assurance = listed ? settings.assuranceByAcr[acr] : settings.assurance
   if (assurance === undefined) return undefined
   const proven = { assurance, authenticatedAt: Math.floor(seconds * 1_000) }
-  const subject: Principal = { id: sub, kind: settings.kind, ...proven }
-  return payload.act === undefined ? subject : actorOf(payload.act, { subject, depth: 2 })
+  const { issuer, kind } = settings
+  const subject: Principal = { id: idOf(issuer, sub), kind, ...proven }
+  return payload.act === undefined ? subject : actorOf(payload.act, { subject, issuer, depth: 2 })
+}
+
+/** Injective: no issuer holds a `#`. */
+function idOf(issuer: string, sub: string): string {
+  return `${issuer}#${sub}`
+}
+
+interface ActorTerms {
+  readonly subject: Principal
+  readonly issuer: string
+  readonly depth: number
 }
 
 /** The innermost actor acted for the subject first; the outermost one is who shows the token. */
-function actorOf(
-  act: unknown,
-  { subject, depth }: { readonly subject: Principal; readonly depth: number },
-): Principal | undefined {
+function actorOf(act: unknown, { subject, issuer, depth }: ActorTerms): Principal | undefined {
   if (typeof act !== 'object' || act === null || depth > actingMax) return undefined
-  const { sub, act: earlier } = act as { readonly sub?: unknown; readonly act?: unknown }
-  if (typeof sub !== 'string') return undefined
-  const onBehalfOf = earlier === undefined ? subject : actorOf(earlier, { subject, depth: depth + 1 })
+  const { sub, iss = issuer, act: earlier } = act as Readonly<Record<string, unknown>>
+  if (typeof sub !== 'string' || iss !== issuer) return undefined
+  const onBehalfOf = earlier === undefined ? subject : actorOf(earlier, { subject, issuer, depth: depth + 1 })
   const { assurance, authenticatedAt } = subject
-  return onBehalfOf && { id: sub, kind: 'agent', assurance, authenticatedAt, onBehalfOf }
+  return onBehalfOf && { id: idOf(issuer, sub), kind: 'agent', assurance, authenticatedAt, onBehalfOf }
 }

@@ -13,8 +13,8 @@ export interface Principal {
   readonly onBehalfOf?: Principal
 }
 
-/** UTF-16 code units. */
-const principalIdLengthMax = 300
+/** UTF-16 code units: a mechanism, an issuer of 200, and a subject of 255, as OpenID Connect has it, fit. */
+const principalIdLengthMax = 600
 
 /** One who acts for another, who acts for another: so many of them. */
 export const actingMax = 4
