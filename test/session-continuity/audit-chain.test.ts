@@ -372,6 +372,33 @@ describe('the audit of a scope', () => {
     expect(await process.continuity.orphans({ as: handle })).toMatchObject([{ number: 3, isIntact: false }])
   })
 
+  it('N12: an opening reads the newest chain: over an older one that was changed it opens, and whoever verifies is told', async () => {
+    const world = await recorded()
+    await (await resume(world.start())).close()
+    const text = readFileSync(fileOf(world, 2), 'utf8')
+    const changed = text.replace(/"time":\d+/, '"time":1')
+    expect(changed).not.toBe(text)
+    writeFileSync(fileOf(world, 2), changed, { mode: 0o600 })
+    const process = world.start()
+    const handle = await resume(process)
+    expect(handle.isOpen).toBe(true)
+    // Nothing that reads it takes it for whole, however it ended.
+    const orphans = await process.continuity.orphans({ as: handle })
+    expect(orphans.map(({ number, isIntact }) => [number, isIntact])).toEqual([
+      [2, false],
+      [3, true],
+    ])
+    await handle.close()
+    const { isSound, chains: found } = await verify(world.start())
+    expect([isSound, found.map(({ fault }) => fault !== undefined)]).toEqual([
+      false,
+      [false, true, false, false, false],
+    ])
+    // The newest is read: as damage nothing is opened over it.
+    writeFileSync(fileOf(world, 5), `${linesOf(world, 5)[0]!.replace(/"time":\d+/, '"time":1')}\n`)
+    expect(await reasonFor(() => resume(world.start()))).toBe('damaged')
+  })
+
   it('a damaged last chain is no dead end: a recover goes on and says so, and the damage stays seen', async () => {
     const world = await recorded()
     const handle = await resume(world.start())

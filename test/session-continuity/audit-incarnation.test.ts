@@ -1,8 +1,12 @@
+import { readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { rules, systemPort } from './source.ts'
 import {
   World,
   begin,
   credential,
+  foldersOf,
   isNoticed,
   linesOf,
   reasonFor,
@@ -30,13 +34,52 @@ describe('audit incarnation', () => {
     ])
   })
 
-  it('G43: an unclean incarnation stays listed after a later one closes cleanly, until it is acknowledged', async () => {
+  const keepsEarlier = async (options: ProcessOptions = {}): Promise<void> => {
     const world = new World()
-    const crashed = world.start()
+    await (await begin(world.start())).close()
+    await (await resume(world.start())).close()
+    const before = [1, 2].map((number) => linesOf(world, number))
+    const { audit } = foldersOf(world)
+    const chains = (): string[] => readdirSync(audit).filter((name) => name.endsWith('.jsonl'))
+    await (await resume(world.start(options))).close()
+    expect([1, 2].map((number) => linesOf(world, number))).toEqual(before)
+    expect(chains()).toEqual(['000001.jsonl', '000002.jsonl', '000003.jsonl'])
+    // A number that was given once is not given again, though its file be gone.
+    rmSync(join(audit, '000003.jsonl'))
+    const recover = { credential: credential('alice'), reason: 'a chain is gone' }
+    await (await world.start(options).continuity.recover(scope, recover)).close()
+    expect([1, 2].map((number) => linesOf(world, number))).toEqual(before)
+    expect(chains()).toEqual(['000001.jsonl', '000002.jsonl', '000004.jsonl'])
+  }
+
+  it('G43: no earlier chain is overwritten, and none takes the number of another one', () => keepsEarlier())
+
+  it('without the rule for numbers a chain that takes the number of a lost one is seen', async () => {
+    const numberAfter: typeof rules.numberAfter = ({ highest }) => highest + 1
+    expect(await isNoticed(() => keepsEarlier({ rules: { numberAfter } }))).toBe(true)
+  })
+
+  it('where a file takes the place of another one a chain that is overwritten is seen', async () => {
+    const port = new Proxy(systemPort, {
+      get: (target, key) => {
+        if (key === 'link') return async (from: string, to: string) => renameSync(from, to)
+        const value: unknown = Reflect.get(target, key)
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value
+      },
+    })
+    const numberAfter: typeof rules.numberAfter = ({ highest }) => highest
+    expect(await isNoticed(() => keepsEarlier({ port, rules: { numberAfter } }))).toBe(true)
+    // Neither alone does it.
+    await keepsEarlier({ port })
+  })
+
+  const staysListed = async (options: ProcessOptions = {}): Promise<void> => {
+    const world = new World()
+    const crashed = world.start(options)
     const lost = await begin(crashed)
     crashed.die()
-    await (await resume(world.start())).close()
-    const operator = world.start()
+    await (await resume(world.start(options))).close()
+    const operator = world.start(options)
     const handle = await resume(operator)
     expect(await operator.continuity.orphans({ as: handle })).toEqual([
       {
@@ -57,6 +100,17 @@ describe('audit incarnation', () => {
     })
     const again = () => operator.continuity.acknowledge(lost.incarnation, { as: handle, reason: 'twice' })
     expect(await reasonFor(again)).toBe('no-orphan')
+  }
+
+  it('G43: an unclean incarnation stays listed after a later one closes cleanly, until it is acknowledged', () =>
+    staysListed())
+
+  it.each<[string, typeof rules.judgeLife]>([
+    ['ends with the next one', (facts) => rules.judgeLife({ ...facts, hasClosed: true })],
+    ['is acknowledged by nobody', (facts) => rules.judgeLife({ ...facts, isAcknowledged: true })],
+    ['stays one when it is acknowledged', (facts) => rules.judgeLife({ ...facts, isAcknowledged: false })],
+  ])('where an orphan %s, it is seen', async (_, judgeLife) => {
+    expect(await isNoticed(() => staysListed({ rules: { judgeLife } }))).toBe(true)
   })
 
   const refusesLiving = async (options: ProcessOptions = {}): Promise<void> => {

@@ -1,3 +1,4 @@
+import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import * as compaction from '@tidemark/compaction'
 import type {} from '@tidemark/compaction/cordis'
@@ -26,11 +27,14 @@ beforeEach(() => {
 })
 
 /** A process of one deployment. */
-async function start(more: Partial<continuity.Config> = {}): Promise<Context> {
+async function start(
+  more: Partial<continuity.Config> = {},
+  writing: Partial<persistence.Config> = {},
+): Promise<Context> {
   await stop()
   const ctx = new Context()
   fibers.push(await ctx.plugin(core))
-  const stored = { enabled: true, root: join(base, 'sessions'), authorize: 'required' } as const
+  const stored = { enabled: true, root: join(base, 'sessions'), authorize: 'required', ...writing } as const
   fibers.push(await ctx.plugin(persistence, stored))
   const places = { root: join(base, 'root'), witness: join(base, 'witness') }
   const config = { ...places, authenticators: [trusting], grants: everything, ...more }
@@ -76,21 +80,89 @@ it('E07: a scope is asked about anew at resume, whatever a summary says that was
   expect(await refusalOf(() => as(withdrawn, 'child', 'research', 'resume'))).toMatchObject(denied)
 })
 
-it('H10: what the host recorded of a session, such as its folder, comes back with it, wherever it is resumed', async () => {
-  const first = await start()
-  const as = await open(first, 'begin')
-  const cwd = join(base, 'worktree')
-  await first.sessionPersistence.create({ id: 'one', as, meta: { ...as.sessionMeta, cwd } })
-  const next = await start()
+it.each<[string, (folders: { worktree: string; main: string }) => string]>([
+  ['the folder itself', ({ worktree }) => worktree],
+  ['the main checkout', ({ main }) => main],
+  [
+    'anywhere, when the folder is deleted',
+    ({ worktree, main }) => {
+      rmSync(worktree, { recursive: true })
+      return main
+    },
+  ],
+  [
+    'anywhere, when the folder was moved',
+    ({ worktree, main }) => {
+      renameSync(worktree, `${worktree}-moved`)
+      return main
+    },
+  ],
+  [
+    'a folder that was deleted and is there again',
+    ({ worktree }) => {
+      rmSync(worktree, { recursive: true })
+      mkdirSync(worktree)
+      return worktree
+    },
+  ],
+])('H10: the folder that the host recorded of a session comes back with it, from %s', async (_, arrange) => {
+  const worktree = join(base, 'worktree')
+  const main = join(base, 'main')
+  for (const folder of [worktree, main]) mkdirSync(folder)
   const before = process.cwd()
   try {
-    process.chdir(base)
-    const session = await next.sessionPersistence.resume('one', { as: await open(next, 'resume') })
-    // The folder is gone by now: the record says so, and not another one.
-    expect(session.header.meta?.['cwd']).toBe(cwd)
+    process.chdir(worktree)
+    const first = await start()
+    const as = await open(first, 'begin')
+    const meta = { ...as.sessionMeta, cwd: worktree }
+    const created = await first.sessionPersistence.create({ id: 'one', as, meta })
+    created.append('turn/start', {})
+    await first.sessions.flush(created)
+    await stop()
+    process.chdir(main)
+    process.chdir(arrange({ worktree, main }))
+    const here = process.cwd()
+    const next = await start()
+    const handle = await open(next, 'resume')
+    const session = await next.sessionPersistence.resume('one', { as: handle })
+    // What is there now, and where the process is, have no part in it: nothing goes anywhere by itself.
+    expect(session.header.meta?.['cwd']).toBe(worktree)
+    expect((await next.sessionPersistence.inspect('one', { as: handle })).header.meta?.['cwd']).toBe(worktree)
+    expect(process.cwd()).toBe(here)
   } finally {
     process.chdir(before)
   }
+})
+
+it('H05: a session whose snapshot is deleted is what its journal says, and takes no other one’s', async () => {
+  const ctx = await start({}, { snapshotEvents: 400, retainEvents: 0 })
+  const as = await open(ctx, 'begin')
+  const folderOf = (id: string): string => join(base, 'sessions', 'sessions', `s-${id}`)
+  const snapshotsIn = (id: string): string[] =>
+    readdirSync(folderOf(id)).filter((name) => name.startsWith('snapshot-'))
+  for (const id of ['s1', 's2']) {
+    const session = await ctx.sessionPersistence.create({ id, as, meta: as.sessionMeta })
+    for (let turn = 0; turn < 1_000; turn++)
+      session.append('user/message', { parts: [{ type: 'text', author: 'human', text: `${id} ${turn}` }] })
+    await ctx.sessions.flush(session)
+    await ctx.sessions.dispose(session)
+    expect(snapshotsIn(id).length).toBeGreaterThan(0)
+  }
+  const heard = async (): Promise<unknown> => {
+    const view = await ctx.sessionPersistence.inspect('s1', { as })
+    return JSON.parse(JSON.stringify(view.messages()))
+  }
+  const whole = await heard()
+  expect(JSON.stringify(whole)).toContain('s1 999')
+  for (const name of snapshotsIn('s1')) rmSync(join(folderOf('s1'), name))
+  expect(await heard()).toEqual(whole)
+  for (const name of snapshotsIn('s2')) {
+    copyFileSync(join(folderOf('s2'), name), join(folderOf('s1'), name))
+    expect(await heard()).toEqual(whole)
+    rmSync(join(folderOf('s1'), name))
+  }
+  const resumed = await ctx.sessionPersistence.resume('s1', { as })
+  expect(JSON.parse(JSON.stringify(resumed.messages()))).toEqual(whole)
 })
 
 it('H15: a scope is not gone on in under a configuration that does not name its label', async () => {

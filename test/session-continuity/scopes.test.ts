@@ -111,7 +111,7 @@ describe('scopes', () => {
     },
   )
 
-  it('H05: a state file of one scope under the name of another is damage', async () => {
+  it('a state file of one scope under the name of another is damage', async () => {
     const world = new World()
     const process = world.start()
     for (const where of ['one', 'two']) await (await begin(process, 'alice', where)).close()

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ChainReading } from './audit-chain.ts'
-import type { Recorded } from './records.ts'
+import type { LifeFacts } from './orphan.ts'
+import type { Found, Recorded } from './records.ts'
 
 /** The action of whoever acknowledges an orphan. */
 export const acknowledgeAction = 'continuity/acknowledge'
@@ -36,19 +37,13 @@ export class Acknowledged {
     }
   }
 
-  judge(recorded: Recorded): Recorded {
-    const { number, life, entriesCount } = recorded
-    const notes = (this.notes.get(nameOf(recorded)) ?? []).filter(
-      (note) => (note.number ?? number) === number,
-    )
-    if (notes.length === 0) return recorded
+  judge(found: Found): Found & Pick<LifeFacts, 'isAcknowledged'> {
+    const { number, entriesCount } = found
+    const notes = (this.notes.get(nameOf(found)) ?? []).filter((note) => (note.number ?? number) === number)
+    if (notes.length === 0) return { ...found, isAcknowledged: false }
     const isLonger = notes.some((note) => entriesCount > (note.entriesCount ?? entriesCount))
-    if (isLonger) return { ...recorded, fault: recorded.fault ?? 'extended', life: lifeOfLonger(life) }
-    return life === 'orphaned' ? { ...recorded, life: 'acknowledged' } : recorded
+    if (!isLonger) return { ...found, isAcknowledged: true }
+    // It was no more alive than an orphan is, whatever was made of it since.
+    return { ...found, fault: found.fault ?? 'extended', hasClosed: false, isAcknowledged: false }
   }
-}
-
-/** It was no more alive than an orphan is, whatever was made of it since. */
-function lifeOfLonger(life: Recorded['life']): Recorded['life'] {
-  return life === 'running' ? life : 'orphaned'
 }

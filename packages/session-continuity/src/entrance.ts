@@ -211,7 +211,7 @@ export class Entrance {
     const { generation, sensitivity } = judged.state
     const incarnation = await Incarnation.begin({
       ...{ shelf: access.shelf, witness: access.witness, storeId: access.storeId, scope: access.scope },
-      ...{ key: own.key, now, action },
+      ...{ key: own.key, now, action, rules: this.terms.rules },
       detail: { ...detail, principal: principal.id, reached: [{ key: own.key, generation, sensitivity }] },
     })
     try {

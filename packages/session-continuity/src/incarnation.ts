@@ -5,6 +5,7 @@ import { findOpening, headOf, holds, readChain, type ChainLink, type ChainReadin
 import { sha256 } from './digest.ts'
 import { follow, type Followed } from './numbering.ts'
 import { reasonOf, refusal } from './refusal.ts'
+import type { Rules } from './rules.ts'
 import type { ScopeWitness } from './scope-witness.ts'
 import type { AuditShelf, AuditWriter } from './store.ts'
 import type { WitnessPatch } from './witness.ts'
@@ -23,6 +24,7 @@ export interface Birth {
   readonly detail: JsonObject
   /** Goes on although an earlier chain is damaged, and says so in its first entry. */
   readonly isTolerant?: boolean
+  readonly rules: Pick<Rules, 'numberAfter'>
 }
 
 interface Own {
@@ -188,8 +190,8 @@ async function predecessorsOf(birth: Birth): Promise<Predecessors & { readonly n
   }
   if (!isKnown)
     throw refusal('damaged', 'an audit file has a number that nobody counted to', { number: strays[0] })
-  // Also above what the witness knows: a number is never given twice, though its file be gone.
-  return { number: Math.max(0, ...numbers) + 1, links, settled, broken, strays }
+  const number = birth.rules.numberAfter({ highest, witnessed: Object.keys(heads).map(Number) })
+  return { number, links, settled, broken, strays }
 }
 
 /** The chains to go by. The witness knows how far they were counted. */

@@ -28,6 +28,17 @@ export function follow(listed: readonly number[], known: number | undefined): Fo
   return { numbers, strays: sorted.slice(numbers.length) }
 }
 
+export interface Numbered {
+  /** The highest that there is; 0 where there is none. */
+  readonly highest: number
+  readonly witnessed: readonly number[]
+}
+
+/** Above all that there is, and all that there was as far as the witness knows: none is given twice, though it be gone. */
+export function numberAfter({ highest, witnessed }: Numbered): number {
+  return Math.max(highest, ...witnessed) + 1
+}
+
 /** Whether somebody can have counted to a number, from one that is known to be ours. */
 export function isWithinReach(number: number, known: number): boolean {
   return number <= Math.min(known + leapMax, numberMax - leapMax)

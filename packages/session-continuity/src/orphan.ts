@@ -17,6 +17,22 @@ export interface Orphan {
   readonly isIntact: boolean
 }
 
+export interface LifeFacts {
+  /** Whether it lives, as the kernel tells. */
+  readonly isHeld: boolean
+  /** Whether its chain ends with a clean end. */
+  readonly hasClosed: boolean
+  /** Whether a chain that holds acknowledges it, as long as it is. */
+  readonly isAcknowledged: boolean
+}
+
+/** What ended without closing stays an orphan, whatever comes after it and however that ends. */
+export function judgeLife({ isHeld, hasClosed, isAcknowledged }: LifeFacts): Life {
+  if (isHeld) return 'running'
+  if (hasClosed) return 'closed'
+  return isAcknowledged ? 'acknowledged' : 'orphaned'
+}
+
 /** Whether an incarnation can be acknowledged; a living one cannot, least of all in advance. */
 export function judgeAcknowledge(life: Life | undefined): ContinuityReason | undefined {
   switch (life) {

@@ -3,7 +3,8 @@ import { findOpening, firstIncarnation, holds, readChain, type ChainReading } fr
 import { closeAction, type ChainHead } from './audit-entry.ts'
 import { Acknowledged } from './acknowledged.ts'
 import { followIn, isClosed } from './incarnation.ts'
-import type { Life } from './orphan.ts'
+import type { Life, LifeFacts } from './orphan.ts'
+import type { Rules } from './rules.ts'
 import type { ScopeWitness } from './scope-witness.ts'
 import type { AuditShelf } from './store.ts'
 import type { Witness } from './witness.ts'
@@ -29,7 +30,11 @@ export type ChainFaultKind =
 export interface RecordsPlace {
   readonly storeId: string
   readonly scope: string
+  readonly rules: Pick<Rules, 'judgeLife'>
 }
+
+/** An incarnation before all chains were read that may acknowledge it. */
+export type Found = Omit<Recorded, 'life'> & Pick<LifeFacts, 'isHeld' | 'hasClosed'>
 
 /**
  * All audit chains of a scope, each verified by itself, against the chains that link to it, and the witness.
@@ -60,22 +65,27 @@ export class Records {
     const wanted = new WantedHeads()
     for (const [number, head] of Object.entries(heads)) wanted.add({ number: Number(number), ...head })
     const acknowledged = new Acknowledged()
-    const found = new Map<number, Recorded>()
+    const found = new Map<number, Found>()
     const { numbers: followed, strays } = followIn(await this.shelf.numbers(), heads)
     for (const number of [...strays, ...followed].reverse()) {
       const { reading, isHeld } = await this.read(number)
       const isStray = number > (followed.at(-1) ?? 0)
       const fault = isStray ? 'stray' : wanted.faultIn(number, reading)
-      const recorded = recordedOf(number, reading, { isHeld, fault })
-      found.set(number, recorded)
+      const each = foundIn(number, reading, { isHeld, fault })
+      found.set(number, each)
       if (isStray) continue
       // What stands in a chain that does not hold, anybody may have written there.
-      if (recorded.fault === undefined) acknowledged.addFrom(reading)
+      if (each.fault === undefined) acknowledged.addFrom(reading)
       const { links, ended } = findOpening(reading) ?? { links: [] }
       for (const link of links) wanted.add({ ...link, isOver: ended?.includes(link.number) })
     }
     const numbers = withGaps([...found.keys(), ...wanted.numbers])
-    return numbers.map((number) => acknowledged.judge(found.get(number) ?? missing(number)))
+    return numbers.map((number) => {
+      const { isHeld, hasClosed, isAcknowledged, ...rest } = acknowledged.judge(
+        found.get(number) ?? missing(number),
+      )
+      return { ...rest, life: this.place.rules.judgeLife({ isHeld, hasClosed, isAcknowledged }) }
+    })
   }
 
   /** Asked before it is read: one that ended cleanly in between is not taken for an orphan. */
@@ -113,11 +123,11 @@ class WantedHeads {
   }
 }
 
-function recordedOf(
+function foundIn(
   number: number,
   reading: ChainReading,
   { isHeld, fault }: { readonly isHeld: boolean; readonly fault: ChainFaultKind | undefined },
-): Recorded {
+): Found {
   const { entries, tornSizeBytes } = reading
   const first = entries[0]?.entry
   return {
@@ -128,15 +138,24 @@ function recordedOf(
     entriesCount: entries.length,
     tornSizeBytes,
     reached: reachedIn(reading),
+    isHeld,
     // What was written after an end does not end it.
-    life: isHeld ? 'running' : isClosed(reading) && fault !== 'extended' ? 'closed' : 'orphaned',
+    hasClosed: isClosed(reading) && fault !== 'extended',
     fault: reading.fault?.kind ?? fault,
   }
 }
 
-function missing(number: number): Recorded {
+function missing(number: number): Found {
   const nothing = { incarnation: undefined, principal: undefined, startedAt: null, entriesCount: 0 }
-  return { number, ...nothing, tornSizeBytes: 0, reached: [], life: 'orphaned', fault: 'missing' }
+  return {
+    number,
+    ...nothing,
+    tornSizeBytes: 0,
+    reached: [],
+    isHeld: false,
+    hasClosed: false,
+    fault: 'missing',
+  }
 }
 
 /** The numbers in order, and of each gap between them the first: however wide somebody made it. */

@@ -54,7 +54,7 @@ export class Recovery {
     const { generation, sensitivity } = state
     const incarnation = await Incarnation.begin({
       ...{ shelf: access.shelf, witness: access.witness, storeId, scope, key: own.key },
-      now: this.terms.now,
+      ...{ now: this.terms.now, rules },
       action: 'continuity/recover',
       detail: {
         ...{ reason: clipped(request.reason), principal: principal.id },

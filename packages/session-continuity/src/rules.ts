@@ -4,7 +4,8 @@ import { continuityKey } from './key.ts'
 import * as policy from './policy-state.ts'
 import { judgeRecover } from './recover-rule.ts'
 import { judgeStore } from './store-identity.ts'
-import { judgeAcknowledge } from './orphan.ts'
+import { numberAfter } from './numbering.ts'
+import { judgeAcknowledge, judgeLife } from './orphan.ts'
 import { isHeaderOf } from './session-header.ts'
 import { labelToRaise } from './session-labels.ts'
 
@@ -18,6 +19,7 @@ export const rules = {
   judgeBegin: policy.judgeBegin,
   judgeDelegated: policy.judgeDelegated,
   judgeGeneration: policy.judgeGeneration,
+  judgeLife,
   judgeRecover,
   judgeRefresh: policy.judgeRefresh,
   judgeReset: policy.judgeReset,
@@ -25,6 +27,7 @@ export const rules = {
   judgeStore,
   labelToRaise,
   mergeRaise: policy.mergeRaise,
+  numberAfter,
 }
 
 export type Rules = typeof rules

@@ -10,7 +10,7 @@ export interface ScopeAccessOptions {
   readonly labels: Labels
   readonly storeId: string
   readonly scope: string
-  readonly rules: Pick<Rules, 'continuityKey'>
+  readonly rules: Pick<Rules, 'continuityKey' | 'judgeLife'>
 }
 
 /** Everything that is stored of one scope. */
@@ -20,10 +20,10 @@ export class ScopeAccess {
   readonly records: Records
 
   constructor(private readonly options: ScopeAccessOptions) {
-    const { store, labels, storeId, scope } = options
+    const { store, labels, storeId, scope, rules } = options
     this.shelf = store.audit({ storeId, scope })
     this.witness = new ScopeWitness(store.witness({ storeId, scope }), labels, this.shelf)
-    this.records = new Records(this.shelf, this.witness, { storeId, scope })
+    this.records = new Records(this.shelf, this.witness, { storeId, scope, rules })
   }
 
   get storeId(): string {
