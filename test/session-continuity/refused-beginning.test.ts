@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { encodeEvent } from '../../packages/session-persistence/src/encoded-event.ts'
 import { create, open, say, startHost, type Hosted } from './hosted.ts'
 import { scratch } from './scratch.ts'
-import { refusalOf } from './world.ts'
+import { allOperations, refusalOf } from './world.ts'
 
 /** A stored session, and a plugin that says no to whatever would begin, once that is claimed. */
 async function prepared(): Promise<{ host: Hosted; as: Handle; allow: () => void }> {
@@ -61,6 +61,19 @@ describe('a session that is refused when it is made, after it was claimed', () =
     await ctx.sessions.flush(session)
     // Nothing of the handle was lost with it.
     await as.close()
+  })
+
+  it('by a fork whose boundary may not be written: nothing of it is left', async () => {
+    let operations = allOperations
+    const { ctx } = await startHost(scratch(), { grants: () => ({ operations }) })
+    const as = await open(ctx, 'begin')
+    say(await create(ctx, as), 'stored')
+    await ctx.sessions.flush(ctx.sessions.find('one')!)
+    operations = allOperations.filter((operation) => operation !== 'session/flush')
+    expect(await refusalOf(() => ways.fork!(ctx, as))).toMatchObject({ code: 'DENIED' })
+    operations = allOperations
+    expect(await listed(ctx, as)).toEqual(['one'])
+    await ways.fork!(ctx, as)
   })
 
   it('by a resume: the lease is given back, and all is as it was', async () => {

@@ -25,7 +25,7 @@ interface BindTerms {
   readonly permit?: WriteBehindOptions['permit']
   /** Asked once the session is there, before anybody has it. */
   readonly confirm?: () => Promise<void>
-  /** Of what was made for the session, where it is refused before anybody has it. */
+  /** Of what was made for the session, where it fails before anybody has it. */
   readonly undo?: (lease: Lease) => Promise<void>
 }
 
@@ -100,7 +100,7 @@ export class OpenSessions {
 
   /**
    * Makes a session of a lease. Whatever fails, the session is ended and the lease released; what was made for it is
-   * undone where it was refused, and a failure of that is reported: it can still be resumed then.
+   * undone, and a failure of that is reported: it can still be resumed then.
    */
   async bind(
     lease: Lease,
@@ -108,7 +108,6 @@ export class OpenSessions {
     { boundary = 'rides', origin = () => ({ snapshot: noSnapshot }), permit, confirm, undo }: BindTerms = {},
   ): Promise<Session> {
     let session: Session | undefined
-    let isRefused = true
     let window: SessionWindow | undefined
     const recorder = new WriteBehind(lease, {
       ...this.options,
@@ -126,14 +125,13 @@ export class OpenSessions {
       session = await make(recorder)
       this.writers.set(session, recorder)
       await confirm?.()
-      isRefused = false
       window = this.windowOf(session, { writer: recorder, lease, ...origin() })
       if (boundary === 'now') await recorder.writeAll()
       return session
     } catch (error) {
       if (session) await this.reported(this.options.sessions.dispose(session))
       await this.reported(recorder.close())
-      if (isRefused && undo) await this.reported(undo(lease))
+      if (undo) await this.reported(undo(lease))
       throw error
     }
   }

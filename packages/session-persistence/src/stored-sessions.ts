@@ -35,8 +35,8 @@ const pageLength = 50
  *
  * 1. The caller's permission comes first, so that no other refusal reveals anything.
  * 2. History is read and understood before the session is claimed, so that what cannot go on spends no epoch.
- * 3. A claim ends up in a living session, or is released. Of a session that is refused when it is made, by whoever says
- *    what it begins with, a resume leaves what there was, and a create or a fork nothing.
+ * 3. A claim ends up in a living session, or is released. Of a session that comes to nothing, a resume leaves what there
+ *    was, and a create or a fork nothing, as long as the storage lets them.
  */
 export class StoredSessions {
   readonly forks: Forks
