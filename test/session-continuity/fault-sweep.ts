@@ -7,7 +7,7 @@ import {
   type FaultPlan,
 } from '../../packages/session-persistence/src/testkit/fault/plans.ts'
 import { getIn, rank, type Act } from './acts.ts'
-import { endAll, processOn } from './simulated.ts'
+import { endAll, heldCountOn, processOn } from './simulated.ts'
 
 /** Every so many plans of an act one, from the first on. */
 export interface Sample {
@@ -57,6 +57,7 @@ async function tryOut(act: Act, plan: FaultPlan, calls: readonly DiskCall[]): Pr
   for (const each of [revived, disk]) {
     await endAll(each)
     expect(each.openFiles, where).toBe(0)
+    expect(heldCountOn(each), where).toBe(0)
   }
 }
 

@@ -67,13 +67,21 @@ describe('a session that is refused when it is made, after it was claimed', () =
     let operations = allOperations
     const { ctx } = await startHost(scratch(), { grants: () => ({ operations }) })
     const as = await open(ctx, 'begin')
-    say(await create(ctx, as), 'stored')
-    await ctx.sessions.flush(ctx.sessions.find('one')!)
+    const session = await create(ctx, as)
+    say(session, 'stored')
+    await ctx.sessions.flush(session)
+    await ctx.sessions.dispose(session)
+    // What is made now begins with a label of its own.
+    await as.raise('secret')
     operations = allOperations.filter((operation) => operation !== 'session/flush')
     expect(await refusalOf(() => ways.fork!(ctx, as))).toMatchObject({ code: 'DENIED' })
     operations = allOperations
     expect(await listed(ctx, as)).toEqual(['one'])
-    await ways.fork!(ctx, as)
+    // Nobody was given it: it leaves no orphan.
+    await as.close()
+    const next = await open(ctx, 'resume')
+    expect(await ctx.continuity.orphans({ as: next })).toEqual([])
+    await ways.fork!(ctx, next)
   })
 
   it('by a resume: the lease is given back, and all is as it was', async () => {

@@ -55,6 +55,11 @@ const heldOn = new WeakMap<SimulatedDisk, Set<string>>()
 
 const running = new WeakMap<SimulatedDisk, Continuity[]>()
 
+/** Names that its kernel holds for somebody. */
+export function heldCountOn(disk: SimulatedDisk): number {
+  return heldOn.get(disk)?.size ?? 0
+}
+
 /** Every process on a disk ends cleanly. */
 export async function endAll(disk: SimulatedDisk): Promise<void> {
   for (const continuity of running.get(disk) ?? []) await continuity.close()

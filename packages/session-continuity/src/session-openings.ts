@@ -3,6 +3,7 @@ import type { Session, Sessions, SessionView } from '@tidemark/session-core'
 import type { Handle } from './handle.ts'
 import type { AuthorizeQuestion } from './host.ts'
 import { inTime } from './in-time.ts'
+import { labelRaisedType } from './label-raised.ts'
 import { refusal } from './refusal.ts'
 import type { HandleBook } from './terms.ts'
 
@@ -149,7 +150,10 @@ export class SessionOpenings {
   }
 }
 
-/** Whether it holds more that is not durable than what a session starts with, which no flush writes. */
+/** Written by nobody: a session starts with these, and gets its label again when it is resumed. */
+const own: readonly string[] = [boundaryType, recoveredType, labelRaisedType]
+
+/** Whether it holds anything that is not durable and that somebody appended. */
 function isUnwritten({ log, durableSeq }: Session): boolean {
-  return [...log.range(durableSeq + 1)].some(({ type }) => type !== boundaryType && type !== recoveredType)
+  return [...log.range(durableSeq + 1)].some(({ type }) => !own.includes(type))
 }
