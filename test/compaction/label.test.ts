@@ -161,6 +161,7 @@ describe('code that is fenced', () => {
     ['a nested list item around it', '- a\n  - ```\n    FACT: x\n    ```\nwords'],
     ['a list item around it that goes on after a blank line', '- a\n\n  ~~~\n  FACT: x\n  ~~~'],
     ['a list item around it whose paragraph was lazy', '- a\nlazy\n  ```\n  FACT: x\n  ```'],
+    ['an item before it that a blank line ended', '-\n\n  ```\nFACT: x\n```'],
     ['a marker that is alone on its line', '-\n  ```\n  FACT: x\n  ```'],
   ])('with %s pins nothing', (_, text) => {
     expect(linesIn(text)).toEqual([])

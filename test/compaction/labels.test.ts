@@ -306,7 +306,7 @@ describe('the labels', () => {
 
   it('in another order, or named twice, are the same ones', () => {
     expect(factsWith(['FACT:', 'CRITICAL:', 'CONSTRAINT:', 'FACT:'])).toBe(facts)
-    expect(facts).toMatchObject({ name: 'facts', version: 5 })
+    expect(facts).toMatchObject({ name: 'facts', version: 6 })
     expect(factsWith(['a:', 'b:'])).toBe(factsWith(['b:', 'a:']))
     expect(factsWith(['a:']).name).not.toBe(factsWith(['b:']).name)
     expect(factsWith([]).name).not.toBe(facts.name)

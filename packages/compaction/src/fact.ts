@@ -18,12 +18,22 @@ export interface PinnedFact extends FactPinned {
  *   than joiners. The line is in force under a key made of it, and takes the place of none; where no colon follows
  *   the brackets, it is not in force.
  * - `unclosed-code`: it stands in a fence that nothing closed, so it may be code or not; it is not in force.
+ * - `quoted`: it goes on with the paragraph of a quotation, or stands in code within a paragraph, between two tags or
+ *   three quotation marks, or in a comment; it is not in force. `unclosed-quote`: of these, what has no end.
  * - `empty`: a label with nothing to be seen after it; `malformed`: half a surrogate pair, which nobody could show as it is.
  * - `too-many`, `too-large`: more than the projection holds.
  * - `over-bound`: in force, and beyond what the host allows, so that no compaction is begun until there is less.
  */
 export type FactProblemReason =
-  'unfit-key' | 'unclosed-code' | 'empty' | 'malformed' | 'too-many' | 'too-large' | 'over-bound'
+  | 'unfit-key'
+  | 'unclosed-code'
+  | 'quoted'
+  | 'unclosed-quote'
+  | 'empty'
+  | 'malformed'
+  | 'too-many'
+  | 'too-large'
+  | 'over-bound'
 
 export interface FactProblem {
   readonly seq: number
@@ -43,7 +53,7 @@ export interface FactsState {
   readonly unlistedCount: number
 }
 
-const version = 5
+const version = 6
 const defaultName = 'facts'
 const byName = new Map<string, Projection<FactsState>>()
 

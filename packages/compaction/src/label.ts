@@ -1,6 +1,8 @@
 import type { FactProblemReason } from './fact.ts'
-import { Fences } from './fence.ts'
 import { colons, keyAfterColon, keyBeforeColon, type KeyRead } from './label-key.ts'
+import type { Place } from './passage.ts'
+import type { Quotation } from './quotation.ts'
+import { Quotations } from './quotations.ts'
 import { isVisible } from './visible.ts'
 
 /** What a person writes at the beginning of a line to pin it, unless the host says otherwise. */
@@ -24,24 +26,21 @@ const beginning = /^ {0,3}(?:(?:[-*+]|\d{1,9}[.)]) {1,4})?/
 
 /**
  * The labelled lines of one text, in their order. A label covers its own line and nothing after it. Lines end at LF
- * and CRLF only. What is marked as quoted on its line, fenced or indented as code is somebody else's text, whoever sent
- * it; but in a fence that nothing closes it may be the person's own. Pure; linear in the text.
+ * and CRLF only. What is quoted or code is somebody else's text, whoever sent it; where that is not marked on the line
+ * itself, it may be the person's own, and is reported. Pure; linear in the text.
  */
 export function labelledLines(text: string, labels: readonly string[]): readonly LabelledLine[] {
   const known = labels.map(labelOf).sort((one, other) => other.name.length - one.name.length)
   if (!known.some(({ name }) => text.includes(name))) return []
-  const found: LabelledLine[] = []
-  const fences = new Fences()
-  // Where the last fence began, among what was found.
-  let fencedFrom = 0
-  for (const line of linesOf(text)) {
-    const { isCode, ends } = fences.take(line)
-    if (ends === 'closed') found.length = fencedFrom
+  const found: { readonly labelled: LabelledLine; readonly place: Place }[] = []
+  const quotations = new Quotations(text)
+  for (const { line, at } of linesOf(text)) {
+    const place = quotations.take(line, at)
     const labelled = read(line, known)
-    if (labelled) found.push(isCode ? unclosed(labelled) : labelled)
-    if (!isCode || ends !== undefined) fencedFrom = found.length
+    if (labelled) found.push({ labelled, place })
   }
-  return found
+  quotations.finish()
+  return found.flatMap(({ labelled, place: { within } }) => (within ? quoted(labelled, within) : [labelled]))
 }
 
 interface Label {
@@ -55,14 +54,15 @@ function labelOf(label: string): Label {
   return { name: hasColon ? label.slice(0, -1) : label, hasColon }
 }
 
-function* linesOf(text: string): Generator<string> {
-  let from = 0
-  while (from <= text.length) {
-    const end = text.indexOf('\n', from)
+function* linesOf(text: string): Generator<{ readonly line: string; readonly at: number }> {
+  let at = 0
+  while (at <= text.length) {
+    const end = text.indexOf('\n', at)
     const isLast = end === -1
     const through = isLast ? text.length : end
-    yield text.slice(from, !isLast && text[through - 1] === '\r' && through > from ? through - 1 : through)
-    from = through + 1
+    const isCrLf = !isLast && text[through - 1] === '\r' && through > at
+    yield { line: text.slice(at, isCrLf ? through - 1 : through), at }
+    at = through + 1
   }
 }
 
@@ -99,6 +99,8 @@ function judged(text: string, split: KeyRead | 'unfit'): LabelledLine {
   return { kind: 'fact', text, ...(key !== undefined && { key }), ...(isUnfit && { hasUnfitKey: true }) }
 }
 
-function unclosed({ text }: LabelledLine): LabelledLine {
-  return { kind: 'problem', text, reason: 'unclosed-code' }
+/** Nothing is said of a fence that has its end: everybody knows what that means. */
+function quoted({ text }: LabelledLine, { kind, isEnded }: Quotation): readonly LabelledLine[] {
+  if (kind === 'fence') return isEnded ? [] : [{ kind: 'problem', text, reason: 'unclosed-code' }]
+  return [{ kind: 'problem', text, reason: isEnded ? 'quoted' : 'unclosed-quote' }]
 }
