@@ -1,4 +1,5 @@
 import { SessionError, toolCall, type Recorder, type Session } from '@tidemark/session-core'
+import type { Context } from 'cordis'
 import { describe, expect, it } from 'vitest'
 import { complaints } from '../session-core/pairing.ts'
 import {
@@ -91,6 +92,79 @@ describe('what went wrong elsewhere', () => {
       }
       expect(after).toBe(cold(ctx, session))
     }
+  })
+
+  describe('E08: a fork whose notice and request are compacted', () => {
+    const notice = 'You are a fork. Your request follows.'
+    const asked = 'the request itself'
+    type Author = 'human' | 'agent'
+
+    async function forked(settings: object, author: Author, notices = [notice]): Promise<[Context, Session]> {
+      const ctx = await startHost(settings)
+      const session = ctx.sessions.fork(sessionOf(ctx, 10))
+      session.append('turn/start', {})
+      const write = (text: string, by: Author | 'system'): unknown =>
+        session.append('user/message', { parts: [{ type: 'text', text, author: by }] })
+      for (const text of notices) write(text, 'system')
+      write(asked, author)
+      session.append('assistant/message', { parts: [{ type: 'text', text: 'Done. '.repeat(60) }] })
+      session.append('turn/end', { reason: 'completed' })
+      return [ctx, session]
+    }
+
+    const isShown = (session: Session, text: string): boolean => seen(session).includes(JSON.stringify(text))
+
+    it.each<Author>(['human', 'agent'])(
+      'over both, they are replaced together (asked by %s)',
+      async (author) => {
+        const [ctx, session] = await forked({}, author)
+        const range = { from: 0, through: session.log.length - 1 }
+        const result = await ctx.compaction.compact(session, { range, summarizer: saying('a summary') })
+        expect(result).toMatchObject({ outcome: 'applied', range })
+        expect([isShown(session, notice), isShown(session, asked)]).toEqual([false, false])
+        for (let turn = 0; turn < 8; turn++) say(session, `later ${turn}`)
+        await ctx.compaction.compact(session, { summarizer: saying('another summary') })
+        expect([isShown(session, notice), isShown(session, asked)]).toEqual([false, false])
+        expect(seen(session)).toBe(cold(ctx, session))
+      },
+    )
+
+    it('between them no range ends or begins, and the refusal names where one may', async () => {
+      const [ctx, session] = await forked({}, 'human')
+      const through = session.log.length - 4
+      const cut = { code: 'INVALID_SEQ', details: { seq: through - 1 } }
+      await expect(ctx.compaction.compact(session, { range: { from: 0, through } })).rejects.toMatchObject(
+        cut,
+      )
+      const later = { from: through + 1, through: through + 3 }
+      await expect(ctx.compaction.compact(session, { range: later })).rejects.toMatchObject({
+        code: 'INVALID_SEQ',
+        details: { seq: through },
+      })
+      expect([isShown(session, notice), isShown(session, asked)]).toEqual([true, true])
+    })
+
+    it('however many notices there are, and whatever the budget retains, all stay in order, or none', async () => {
+      const notices = [notice, 'Tools are those of the parent.', 'It is Monday.']
+      const kinds = new Set<string>()
+      const tokenizer = { name: 'quarters', count: (text: string) => Math.ceil(text.length / 4) }
+      for (let retainTokens = 0; retainTokens <= 400; retainTokens += 50) {
+        const [ctx, session] = await forked(
+          { contextTokensMax: 900, retainTokens, tokenizer },
+          'agent',
+          notices,
+        )
+        say(session, 'later')
+        await ctx.compaction.compact(session, { summarizer: saying('a summary') })
+        expect(summaries(session)).toEqual(['a summary'])
+        const shown = [...notices, asked].filter((text) => isShown(session, text))
+        expect([[], [...notices, asked]]).toContainEqual(shown)
+        const places = shown.map((text) => seen(session).indexOf(JSON.stringify(text)))
+        expect(places).toEqual(places.toSorted((one, other) => one - other))
+        kinds.add(shown.length === 0 ? 'replaced' : 'kept')
+      }
+      expect([...kinds].sort()).toEqual(['kept', 'replaced'])
+    })
   })
 
   it('F05: a result that was not stored leaves its call open; stored again, it is there once', async () => {
