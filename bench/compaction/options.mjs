@@ -14,7 +14,8 @@ export const usage = `Usage: npm run bench:compaction -- [options]
 
   --replicates 2      how often each transcript is taken, with other facts in it
   --compactions 20    how many compactions there are in a row
-  --data folder       real transcripts, of Claude Code or pi     (../shared/data, where it is there)
+  --data folder       real transcripts, of Claude Code, Codex or pi, and memory banks; ../shared/data,
+                      where it is there
   --context 8192      tokens that the transcript may take
   --seed 1            the same seed gives the same run, but for its times
   --folder path       where the logs are written

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { versionsOf } from '../adapters/system.mjs'
 import { describeMachine } from '../machine.mjs'
 import { costTable, growthLine, growthTable } from './cost-tables.mjs'
+import { readTable } from './read-table.mjs'
 import { mustTable } from './must-table.mjs'
 import { depthTable, kindTable, recallTable, survivalTable } from './survival-tables.mjs'
 import { count } from './table.mjs'
@@ -14,9 +15,10 @@ const brokenShownMax = 20
 
 /** The tables of one run as markdown. */
 export function makeReport(run, options) {
-  const { samples, notices, marks } = run
+  const { samples, notices, marks, transcripts } = run
   return [
     introduction(run, options),
+    readTable(transcripts),
     ...(notices.length > 0 ? [`Left out:\n\n${notices.map((notice) => `- ${notice}`).join('\n')}`] : []),
     '#### What must hold',
     mustTable(samples),

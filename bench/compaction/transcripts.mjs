@@ -5,7 +5,7 @@ import { readTranscript } from '../../examples/readers/transcript.ts'
 import { shapes } from './conversation.mjs'
 
 /**
- * What is compacted: `{ name, source, steps, shape }`. A real one goes on in generated turns of its shape where it is
+ * What is compacted: `{ name, source, steps, shape, read? }`. A real one goes on in generated turns of its shape where it is
  * too short. `notices`: what was left out, and why.
  */
 export function findTranscripts(folder) {
@@ -28,11 +28,22 @@ function findReal(folder) {
   for (const path of withoutBeginnings(filesIn(folder))) {
     const name = relative(folder, path)
     const reading = read(path)
-    if (reading.steps?.length > 0)
-      transcripts.push({ name, source: 'real', steps: reading.steps, shape: shapes.tools })
+    if (reading.steps?.length > 0) transcripts.push(realOne(name, reading))
     else notices.push(`${name}: ${reading.reason ?? 'holds no conversation'}`)
   }
   return { transcripts, notices }
+}
+
+/** `read`: how much of the file there is in it; what was passed over is counted by kind. */
+function realOne(name, { format, recordCount, steps, skipped }) {
+  const shape = format === 'memory-bank' ? shapes.talk : shapes.tools
+  return {
+    name,
+    source: 'real',
+    steps,
+    shape,
+    read: { format, recordCount, stepCount: steps.length, skipped },
+  }
 }
 
 function read(path) {

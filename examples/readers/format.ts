@@ -1,12 +1,14 @@
 import type { JsonObject } from '@tidemark/session-core'
 import { isRecord, rawLines, readLine } from './lines.ts'
+import { isMemoryBank } from './memory-bank.ts'
 import type { Source } from './source.ts'
 
-/** What a file is, going by its content alone. Only the first two kinds have a reader here. */
-export type Format =
-  | { readonly kind: 'claude-code' }
-  | { readonly kind: 'pi' }
-  | { readonly kind: 'foreign'; readonly what: string }
+/** The kinds that have a reader here. */
+export const readableKinds = ['claude-code', 'codex', 'memory-bank', 'pi'] as const
+export type ReadableKind = (typeof readableKinds)[number]
+
+/** What a file is, going by its content alone. */
+export type Format = { readonly kind: ReadableKind } | { readonly kind: 'foreign'; readonly what: string }
 
 /** Lines looked at before giving up. One that is damaged or says nothing does not hide the ones after it. */
 const probedLinesMax = 200
@@ -14,7 +16,7 @@ const probedLinesMax = 200
 const signs: readonly (readonly [kind: string, is: (record: JsonObject) => boolean])[] = [
   ['pi', isPi],
   ['a DeepSeek Harness log', isHarness],
-  ['a Codex rollout', isCodex],
+  ['codex', isCodex],
   ['an OpenHands run', isOpenHands],
   ['a SWE-agent trajectory', isSweAgent],
   ['claude-code', isClaudeCode],
@@ -39,7 +41,8 @@ function kindOf(record: JsonObject): string | undefined {
 }
 
 function formatOf(kind: string): Format {
-  return kind === 'claude-code' || kind === 'pi' ? { kind } : foreign(kind)
+  const readable = readableKinds.find((known) => known === kind)
+  return readable === undefined ? foreign(kind) : { kind: readable }
 }
 
 function foreign(what: string): Format {
@@ -55,6 +58,7 @@ function formatOfDocument(bytes: Buffer): Format | undefined {
     if (error instanceof SyntaxError) return undefined
     throw error
   }
+  if (isMemoryBank(value)) return { kind: 'memory-bank' }
   const first: unknown = Array.isArray(value) ? value[0] : value
   const kind = isRecord(first) ? kindOf(first) : undefined
   // A transcript is one record a line; the same records in an array are somebody's export.

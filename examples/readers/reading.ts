@@ -1,11 +1,12 @@
 import type { JsonObject, JsonValue } from '@tidemark/session-core'
+import type { ReadableKind } from './format.ts'
 import { isRecord, type RecordLine } from './lines.ts'
 import type { At } from './outline.ts'
 import type { Step } from './step.ts'
 
 /** What a file holds. */
 export interface Reading {
-  readonly format: 'claude-code' | 'pi'
+  readonly format: ReadableKind
   /** Lines that hold a record. */
   readonly recordCount: number
   readonly steps: readonly Step[]

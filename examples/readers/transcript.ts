@@ -1,5 +1,7 @@
 import { readClaudeCode } from './claude-code.ts'
+import { readCodex } from './codex.ts'
 import { detectFormat } from './format.ts'
+import { readMemoryBank } from './memory-bank.ts'
 import { readPi } from './pi.ts'
 import type { Reading } from './reading.ts'
 import { TranscriptRefused } from './refusal.ts'
@@ -15,10 +17,14 @@ export function readTranscript(file: string): Reading {
   switch (format.kind) {
     case 'claude-code':
       return readClaudeCode(source)
+    case 'codex':
+      return readCodex(source)
+    case 'memory-bank':
+      return readMemoryBank(source)
     case 'pi':
       return readPi(source)
     case 'foreign': {
-      const reason = `is ${format.what}; Claude Code and pi transcripts are read`
+      const reason = `is ${format.what}; transcripts of Claude Code, Codex and pi are read, and memory banks`
       throw new TranscriptRefused('foreign', file, { reason })
     }
   }

@@ -16,11 +16,12 @@ import { writeScript } from '../../bench/compaction/script.mjs'
 import { makeSummarizers } from '../../bench/compaction/summarizers.mjs'
 import { survivalOf } from '../../bench/compaction/survival.mjs'
 import { tokensOf } from '../../bench/compaction/tokens.mjs'
+import { readTable } from '../../bench/compaction/read-table.mjs'
 import { findTranscripts } from '../../bench/compaction/transcripts.mjs'
 import { Trial } from '../../bench/compaction/trial.mjs'
 import { findBroken } from '../../bench/compaction/verdict.mjs'
 import { Random } from '../../bench/random.mjs'
-import { claude } from '../examples/readers/record.ts'
+import { claude, codex } from '../examples/readers/record.ts'
 import { linesOf } from '../examples/scratch.ts'
 
 const fact = 'Never restart unit 7.'
@@ -261,6 +262,25 @@ describe('the transcripts', () => {
     const { transcripts, notices } = findTranscripts(folder)
     expect(names(transcripts)).toEqual(['late.jsonl', ...generated])
     expect(notices.map((notice: string) => notice.split(':')[0])).toEqual(['other.json'])
+  })
+
+  it('are real ones of each kind that has a reader; what is in no conversation is counted by kind', async () => {
+    const folder = await scratch()
+    const rollout = [codex.meta(), ...codex.typed('hello'), codex.event('a|b'), codex.event('a|b')]
+    await writeFile(join(folder, 'codex.jsonl'), linesOf(...rollout))
+    const exchange = { query: 'hello', response: 'hello' }
+    await writeFile(
+      join(folder, 'bank.json'),
+      JSON.stringify({ Ada: { history: { someday: [exchange, {}] } } }),
+    )
+    const { transcripts, notices } = findTranscripts(folder)
+    expect(notices).toEqual([])
+    expect(names(transcripts)).toEqual(['bank.json', 'codex.jsonl', ...generated])
+    expect(readTable(transcripts).split('\n').slice(2)).toEqual([
+      '| bank.json | memory-bank | 2 | 6 | half an exchange 1 |',
+      '| codex.jsonl | codex | 5 | 2 | event_msg a b 2, session_meta 1, event_msg user_message 1 |',
+    ])
+    expect(readTable(transcripts.slice(2))).toBe('')
   })
 })
 

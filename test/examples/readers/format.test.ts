@@ -13,6 +13,8 @@ const thrownBy = (file: string, sizeBytesMax?: number): unknown => {
   }
 }
 
+const payload = { timestamp: '2026-01-01T00:00:00Z', type: 'session_meta', payload: { id: 'x' } }
+
 it.each([
   ['a prompt', claude.user('Hello')],
   ['a title', { type: 'summary', summary: 'Title', leafUuid: 'x' }],
@@ -27,6 +29,11 @@ it('a pi session is known by its header, in version 1 as well', () => {
   expect(formatOf(linesOf(pi.header({})))).toEqual({ kind: 'pi' })
 })
 
+it('a Codex rollout and a memory bank are known by their form', () => {
+  expect(formatOf(linesOf(payload))).toEqual({ kind: 'codex' })
+  expect(formatOf(JSON.stringify({ Ada: { history: {} } }, null, 2))).toEqual({ kind: 'memory-bank' })
+})
+
 it('the format is told by the content and not by the name', () => {
   expect(detectFormat(openSource(fileWith(linesOf(pi.header()), 'notes.txt')))).toEqual({ kind: 'pi' })
 })
@@ -38,17 +45,16 @@ it('damage at the beginning does not hide what the file is', () => {
   expect(formatOf(`\uFEFF${linesOf(prompt)}`)).toEqual({ kind: 'claude-code' })
 })
 
-const payload = { timestamp: '2026-01-01T00:00:00Z', type: 'session_meta', payload: { id: 'x' } }
-
 it.each([
   ['empty', '\n\n'],
-  ['a Codex rollout', linesOf(payload)],
   ['a DeepSeek Harness log', linesOf({ type: 'session', version: 0, id: 'x', createdAt: 0 })],
   ['an OpenHands run', linesOf({ instance_id: 'x', history: [] })],
   ['an OpenHands run', linesOf({ id: 0, source: 'agent', action: 'run' })],
   ['a SWE-agent trajectory', linesOf({ trajectory: [], info: {} })],
   ['a JSON document (a SWE-agent trajectory)', JSON.stringify({ messages: [], info: {} }, null, 2)],
   ['a JSON document of an unknown kind', JSON.stringify({ name: 'x' }, null, 2)],
+  ['a JSON document of an unknown kind', JSON.stringify({ Ada: { history: {} }, Bo: {} }, null, 2)],
+  ['a JSON document of an unknown kind', '{}'],
   ['JSON Lines of an unknown kind', linesOf({ a: 1 }, { b: 2 })],
   ['a text file', '# Notes\n\nNothing to see here.\n'],
   ['a binary file', Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, 0, 0, 13])],

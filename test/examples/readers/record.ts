@@ -63,6 +63,31 @@ export const pi = {
     pi.message('toolResult', { toolCallId, toolName: 'bash', isError, content: [text(value)] }),
 }
 
+function rollout(type: string, payload: object): object {
+  count++
+  return { timestamp: new Date(1_700_000_000_000 + count * 1_000).toISOString(), type, payload }
+}
+
+/** Records as Codex writes them. */
+export const codex = {
+  record: rollout,
+  meta: () => rollout('session_meta', { id: 'session', cwd: '/somewhere' }),
+  item: (type: string, more: object) => rollout('response_item', { type, ...more }),
+  event: (type: string, more: object = {}) => rollout('event_msg', { type, ...more }),
+  user: (value: string) =>
+    codex.item('message', { role: 'user', content: [{ type: 'input_text', text: value }] }),
+  /** What a person typed: given to the model, then shown. */
+  typed: (value: string): readonly [object, object] => [
+    codex.user(value),
+    codex.event('user_message', { message: value }),
+  ],
+  assistant: (value: string) =>
+    codex.item('message', { role: 'assistant', content: [{ type: 'output_text', text: value }] }),
+  call: (id: string, given: string) =>
+    codex.item('function_call', { call_id: id, name: 'exec', arguments: given }),
+  output: (id: string, output: string) => codex.item('function_call_output', { call_id: id, output }),
+}
+
 export const typesOf = (steps: readonly Step[]): string[] => steps.map(({ type }) => type)
 
 /** The text parts of the messages in the user's seat, each with who wrote it. */
