@@ -18,6 +18,25 @@ describe('the transcript', () => {
     expect(session.messages()[2]?.parts[0]).toMatchObject({ text: 'record 151' })
   })
 
+  it('D07: the log grows by as many bytes, however much a compaction replaces, and none of what it replaces', async () => {
+    const ctx = await startHost()
+    const word = 'Unmistakable'
+    const grown = async (turns: number): Promise<number> => {
+      const session = ctx.sessions.create()
+      for (let turn = 0; turn < turns; turn++) say(session, `${word} ${turn}`, `${word} answer. `.repeat(200))
+      const { length } = session.log
+      await ctx.compaction.compact(session, { summarizer: saying('a summary') })
+      const added = stored(session).slice(length)
+      expect(added.map(({ type }) => type)).toEqual(['compact/start', 'compact/summary', 'compact/end'])
+      const text = JSON.stringify(added)
+      expect(text).not.toContain(word)
+      return text.length
+    }
+    const [few, many] = [await grown(10), await grown(400)]
+    // Longer numbers take more digits.
+    expect(many - few).toBeLessThan(60)
+  })
+
   it('D08: what arrives while a summary is made stays after it, in order', async () => {
     const ctx = await startHost({ retainMessages: 0 })
     const session = ctx.sessions.create()
