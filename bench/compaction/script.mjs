@@ -100,9 +100,14 @@ function plantedIn(steps, { random, facts }) {
 /** A plain fact stands in a person's message as a labelled one does: on a line of its own, amid others. */
 function plantingOf(fact, random) {
   if (fact.mode === 'pin') return { kind: 'pin', fact }
-  const lines = [proseLine(random, random.between(40, 90)), proseLine(random, random.between(40, 90))]
+  const lines = [unquoting(random), unquoting(random)]
   lines.splice(random.between(0, 2), 0, fact.text)
   return { kind: 'say', fact, parts: [{ type: 'text', author: 'human', text: lines.join('\n') }] }
+}
+
+/** The text has code in it, which is cut anywhere: its beginning would quote what comes after it. */
+function unquoting(random) {
+  return proseLine(random, random.between(40, 90)).replaceAll('`', '')
 }
 
 /**

@@ -144,6 +144,29 @@ describe('what went wrong elsewhere', () => {
       expect([isShown(session, notice), isShown(session, asked)]).toEqual([true, true])
     })
 
+    it('more than eight notices before a request are not held, and each request has its own', async () => {
+      const ctx = await startHost()
+      const session = sessionOf(ctx, 10)
+      const write = (author: 'human' | 'system'): number =>
+        session.append('user/message', { parts: [{ type: 'text', text: 'x'.repeat(50), author }] }).seq
+      const chain = (count: number): number[] => Array.from({ length: count }, () => write('system'))
+      const refused = async (seqs: readonly number[]): Promise<number[]> => {
+        const found: number[] = []
+        for (const through of seqs) {
+          const cut = { range: { from: 0, through }, summarizer: saying('') }
+          if ((await codeOf(() => ctx.compaction.compact(session, cut))) === 'INVALID_SEQ')
+            found.push(through)
+        }
+        return found
+      }
+      const first = chain(9)
+      write('human')
+      const second = chain(8)
+      write('human')
+      expect(await refused(first)).toEqual(first.slice(1))
+      expect(await refused(second)).toEqual(second)
+    })
+
     it('however many notices there are, and whatever the budget retains, all stay in order, or none', async () => {
       const notices = [notice, 'Tools are those of the parent.', 'It is Monday.']
       const kinds = new Set<string>()

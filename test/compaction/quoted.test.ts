@@ -27,6 +27,8 @@ describe('a labelled line in what goes on with a quotation', () => {
     ['one with a tab behind its mark', '>\ta\nFACT: x'],
     ['a number that begins no list, as in a paragraph', '> a\n2. FACT: x'],
     ['one that interrupts a paragraph', 'a\n> b\nFACT: x'],
+    ['such a number after a list item with one', '- > a\n2. FACT: x'],
+    ['one that is indented by three behind its mark', '>    a\nFACT: x'],
     ['what is no underline there', '> a\n===\nFACT: x'],
     ['code that is only indented in a paragraph', '> a\n>     b\nFACT: x'],
     ['an outer one, where the inner one ended with a fence', '> > ```\n> a\nFACT: x'],
@@ -66,11 +68,13 @@ describe('a labelled line that is enclosed', () => {
     ['a tag that nobody knows, within a line', 'read this: <zettel id="1">a\nFACT: x\nb</zettel>'],
     ['a tag with a prefix', '<ns:file>\nFACT: x\n</ns:file>'],
     ['a tag that comes twice', '<file>\n<file>\n</file>\nFACT: x\n</file>'],
+    ['a tag with one in it that ends itself', '<file>\n<file/>\nFACT: x\n</file>'],
     ['a tag with another one in it', '<a>\n<b>\n</b>\nFACT: x\n</a>'],
     ['a tag with an open fence in it', '<file>\n```\nFACT: x\n</file>'],
     ['a tag in a list item', '- <file>\n\nFACT: x\n</file>'],
     ['a tag right after a quotation', '> a\n<file>\n\nFACT: x\n</file>'],
     ['a tag that begins where another one ends', '<a>\n</a><b>\nFACT: x\n</b>'],
+    ['a tag that begins where another one ends, far behind', '<a>\n\n</a><b>\nFACT: x\n</b>'],
     ['a comment', '<!--\nFACT: x\n-->'],
     ['three quotation marks', '"""\nFACT: x\n"""'],
     ['three quotation marks behind words', 'he wrote: """a\n\nFACT: x\nb""" and left'],
@@ -79,6 +83,8 @@ describe('a labelled line that is enclosed', () => {
     ['code within a paragraph', 'see `a\nFACT: x\nb` there'],
     ['code within a paragraph, of two backticks', 'see ``a ` b\nFACT: x\nb`` there'],
     ['code that ends on its line', 'see `a\nFACT: x` there'],
+    ['code over what is no underline in a list item', '- see `a\n===\nFACT: x\nb` there'],
+    ['code over what is no underline, since it is indented', 'see `a\n    ===\nFACT: x\nb` there'],
     ['code within a list item', '- see `a\nFACT: x\nb` there'],
   ])('in %s is none, and reported', (_, text) => {
     expect(fates(text)).toEqual([expect.stringMatching(/^quoted FACT: x/)])
@@ -88,6 +94,7 @@ describe('a labelled line that is enclosed', () => {
 
   it.each([
     ['<pre>', '<pre>\nFACT: x'],
+    ['<PRE> with words behind it', '<PRE> a\nFACT: x'],
     ['<file> within a line', 'here is <file name="a"> the file\nFACT: x'],
     ['<file> that nothing ends, not even its bracket', '<file name="a\nFACT: x'],
     ['<file> with another one in it that has the only end', '<file>\n<file>\nFACT: x\n</file>\nFACT: y'],
@@ -105,7 +112,7 @@ describe('a labelled line that is enclosed', () => {
   it.each([
     ['a tag that ends on its line', 'a <b>b</b> c\nFACT: x'],
     ['a tag that ends itself', '<file name="a"/>\nFACT: x'],
-    ['an element that holds nothing', 'a <br> b\n<hr>\nFACT: x'],
+    ['an element that holds nothing', 'a <br> b\n<HR>\nFACT: x'],
     ['a word in angle brackets amid others', 'put <name> there\nFACT: x'],
     ['a type', 'a Map<string> of them, of List<T>\nFACT: x'],
     ['a comparison', 'if a < b and c > d\nFACT: x'],
@@ -117,6 +124,9 @@ describe('a labelled line that is enclosed', () => {
     ['a tag in indented code', '    <file>\n\nFACT: x'],
     ['a tag in a quotation', '> <file>\n\nFACT: x'],
     ['the end of a tag alone', 'a </file> b\nFACT: x'],
+    ['a tag that ended before it began', 'a </b> and <b> c\nFACT: x'],
+    ['a tag that ended in the paragraph before', 'a </b>\n\n<b> c\nFACT: x'],
+    ['a tag whose name holds a dot', '<a.b>\n<axb>\n</a.b>\nFACT: x'],
     ['two quotation marks', 'an empty "" text\nFACT: x'],
     ['a backtick that nothing ends', 'a ` b\nFACT: x\nc'],
     ['a backtick that another number of them follows', 'a ` b\nFACT: x\nc `` d'],
@@ -129,6 +139,15 @@ describe('a labelled line that is enclosed', () => {
     ['what it says itself', 'FACT: x <file>'],
   ])('is none after %s: it is pinned', (_, text) => {
     expect(fates(text)).toEqual([expect.stringMatching(/^own FACT: x/)])
+  })
+
+  it('is one where its label is what begins there', () => {
+    const labels = ['`RULE`:', '<rule>']
+    const told = labelledLines('`RULE`: x\n<rule> y', labels)
+    expect(told).toMatchObject([
+      { kind: 'fact', text: '`RULE`: x' },
+      { kind: 'fact', text: '<rule> y' },
+    ])
   })
 
   it('is not in force, is told, and can be said again', async () => {
@@ -268,7 +287,7 @@ describe('any text', () => {
 
 const common = [
   ...['FACT: #', '- FACT: #', '   FACT: #', '1. FACT: #', '* FACT: #', 'words', 'words', '', '', ' \t'],
-  ...['> q', '>q', '>', '> > q', '> - q', '- > q', '> # h', '> ```', '>     c', '>\tt', '> > ```'],
+  ...['> q', '>q', '>', '> > q', '> - q', '- > q', '> # h', '> ```', '>     c', '>    q', '>\tt', '> > ```'],
   ...['- i', '  more', '    deep', '      > q', '1) i', '# h', '===', '---', '***', '\tt'],
   ...['a `', '` b', 'a ``', '`` b', 'a \\`', '\\', '> `', '```', '~~~', '  ```', '- ```'],
 ]
