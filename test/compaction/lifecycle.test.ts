@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { compaction } from '@tidemark/compaction'
 import { describe, expect, it } from 'vitest'
 import {
@@ -178,6 +179,20 @@ describe('the life of a compaction', () => {
     await new Promise(setImmediate)
     expect(session.log.last?.type).toBe('compact/start')
     expect(statuses(crash(ctx, session))).toEqual(['orphaned'])
+  })
+
+  it('has left no timer and no listener when it ended: nothing keeps the process, or the signal, waiting', async () => {
+    const { ctx } = await load()
+    const session = sessionOf(ctx, 10)
+    const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+    const { signal } = new AbortController()
+    const before = timers()
+    const { summarizer, answer } = held()
+    const running = ctx.compaction.compact(session, { signal, summarizer })
+    expect([timers(), getEventListeners(signal, 'abort').length]).toEqual([before + 1, 1])
+    answer('a summary')
+    expect(await running).toMatchObject({ outcome: 'applied' })
+    expect([timers(), getEventListeners(signal, 'abort').length]).toEqual([before, 0])
   })
 
   it('runs in many sessions at once, each for itself', async () => {
