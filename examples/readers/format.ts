@@ -4,7 +4,7 @@ import { isMemoryBank } from './memory-bank.ts'
 import type { Source } from './source.ts'
 
 /** The kinds that have a reader here. */
-export const readableKinds = ['claude-code', 'codex', 'memory-bank', 'pi'] as const
+const readableKinds = ['claude-code', 'codex', 'memory-bank', 'pi'] as const
 export type ReadableKind = (typeof readableKinds)[number]
 
 /** What a file is, going by its content alone. */
