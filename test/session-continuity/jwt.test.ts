@@ -96,6 +96,8 @@ describe('the mechanism jwt', () => {
     for (const time of [(then + 66) * 1_000, (then - 66) * 1_000, Number.NaN, Infinity, -Infinity, 1e300])
       expect(await reasonFor(open(time))).toBe('bad-credential')
     expect((await open((then + 30) * 1_000)()).isOpen).toBe(true)
+    for (const time of [Number.NaN, Infinity, -Infinity, 1e300])
+      expect(await jwt(options()).authenticate(credential.token, { now: time })).toBeUndefined()
     // By itself it goes by the system's.
     expect(await authenticate(credential.token)).toBeUndefined()
   })
