@@ -41,29 +41,32 @@ const listed = async (ctx: Context, as: Handle): Promise<string[]> =>
 const storageOf = (ctx: Context): SessionStorage => ctx.get('sessionStorage') as SessionStorage
 
 describe('a session that is refused when it is made, after it was claimed', () => {
-  it.each(Object.entries(ways))('by a %s: nothing of it is left, and its id is free', async (name, make) => {
-    const { host, as, allow } = await prepared()
-    const { ctx } = host
-    if (name.includes('living')) {
+  it.each(Object.entries(ways))(
+    'G5: by a %s: nothing of it is left, and its id is free',
+    async (name, make) => {
+      const { host, as, allow } = await prepared()
+      const { ctx } = host
+      if (name.includes('living')) {
+        allow()
+        await ctx.sessionPersistence.resume('one', { as })
+        ctx.sessions.define({
+          owner: 'second gate',
+          events: { 'gate/second': { schema: z.strictObject({}), begins: refuseOnce() } },
+        })
+      }
+      expect(await refusalOf(() => make(ctx, as))).toMatchObject({ code: 'INVALID_EVENT' })
+      expect(ctx.sessions.find('two')).toBeUndefined()
+      expect(await listed(ctx, as)).toEqual(['one'])
       allow()
-      await ctx.sessionPersistence.resume('one', { as })
-      ctx.sessions.define({
-        owner: 'second gate',
-        events: { 'gate/second': { schema: z.strictObject({}), begins: refuseOnce() } },
-      })
-    }
-    expect(await refusalOf(() => make(ctx, as))).toMatchObject({ code: 'INVALID_EVENT' })
-    expect(ctx.sessions.find('two')).toBeUndefined()
-    expect(await listed(ctx, as)).toEqual(['one'])
-    allow()
-    const session = await make(ctx, as)
-    say(session, 'goes on')
-    await ctx.sessions.flush(session)
-    // Nothing of the handle was lost with it.
-    await as.close()
-  })
+      const session = await make(ctx, as)
+      say(session, 'goes on')
+      await ctx.sessions.flush(session)
+      // Nothing of the handle was lost with it.
+      await as.close()
+    },
+  )
 
-  it('by a fork whose boundary may not be written: nothing of it is left', async () => {
+  it('G5: by a fork whose boundary may not be written: nothing of it is left', async () => {
     let operations = allOperations
     const { ctx } = await startHost(scratch(), { grants: () => ({ operations }) })
     const as = await open(ctx, 'begin')
