@@ -6,14 +6,14 @@ import { promisify } from 'node:util'
 import * as compaction from '@tidemark/compaction'
 import type {} from '@tidemark/compaction/cordis'
 import type { AnySessionEvent, HistoryPage, HistoryRequest } from '@tidemark/session-core'
-import { JournalStorage, systemPort } from '@tidemark/session-persistence/journal'
-import type { JournalPort, PortFile } from '@tidemark/session-persistence/journal'
+import { JournalStorage } from '@tidemark/session-persistence/journal'
 import type { Context } from 'cordis'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { folderOf } from '../files.ts'
 import { hostOn } from '../foreign-host.ts'
 import { say, start } from '../host.ts'
+import { CountingPort } from '../journal/counting-port.ts'
 import { scratch } from '../scratch.ts'
 
 const run = promisify(execFile)
@@ -63,6 +63,10 @@ describe('logs that are larger than memory', () => {
     await host('fillMany', root, settings, 128)
     rmSync(join(root, 'index'), { recursive: true })
     expect(await host('list', root, {}, 32)).toEqual({ ok: 24 })
+    const count = new CountingPort()
+    const ctx = await hostOn(new JournalStorage({ root, port: count.wrapped }))
+    expect((await ctx.sessionPersistence.list({ countMax: 24 })).sessions).toHaveLength(24)
+    expect(count.openFilesMax).toBeLessThanOrEqual(4)
   }, 120_000)
 })
 
@@ -130,25 +134,6 @@ describe('events that cite many, and pages that are bounded', () => {
   })
 })
 
-/** The journal, and how many bytes were read from its files. */
-function counting(): { port: JournalPort; readBytes: () => number } {
-  let sizeBytes = 0
-  const counted = (file: PortFile): PortFile => ({
-    read: async (into, offset) => {
-      const read = await file.read(into, offset)
-      sizeBytes += read
-      return read
-    },
-    write: (bytes, offset) => file.write(bytes, offset),
-    sync: () => file.sync(),
-    stat: () => file.stat(),
-    chmod: (mode) => file.chmod(mode),
-    close: () => file.close(),
-  })
-  const open: JournalPort['open'] = async (path, how) => counted(await systemPort.open(path, how))
-  return { port: { ...systemPort, open }, readBytes: () => sizeBytes }
-}
-
 describe('what a snapshot saves', () => {
   it('J06: a resume reads as much of a log as of one a fifth as long, and so does the next one', async () => {
     const root = scratch()
@@ -167,12 +152,12 @@ describe('what a snapshot saves', () => {
       await ctx.sessions.dispose(session)
     }
     const resumeBytes = async (): Promise<number> => {
-      const { port, readBytes } = counting()
-      const host = await hostOn(new JournalStorage({ root, port }))
+      const count = new CountingPort()
+      const host = await hostOn(new JournalStorage({ root, port: count.wrapped }))
       const resumed = await host.sessionPersistence.resume('a')
-      const countBytes = readBytes()
+      const { readBytes } = count
       await host.sessions.dispose(resumed)
-      return countBytes
+      return readBytes
     }
     await grow(20)
     const short = await resumeBytes()

@@ -173,3 +173,46 @@ describe('a session that lets go of what is stored', () => {
     expect(names).toHaveLength(2)
   })
 })
+
+describe('the bounds of a window in bytes', () => {
+  const events = 3_000
+  const text = 'lorem '.repeat(80)
+
+  /** Turns that say nothing to the model: the states do not grow with them. */
+  async function turned(session: Session): Promise<void> {
+    while (session.log.length < events) {
+      for (let turns = 0; turns < 10; turns++) {
+        session.append('turn/start', {})
+        session.append('turn/end', { reason: 'completed', meta: { text } })
+      }
+      await session.flush()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  it('retainSizeBytes keeps so many bytes of the newest events, however many events may stay', async () => {
+    const retainSizeBytes = 100_000
+    const config = { snapshotEvents: 100, snapshotSizeBytes: 1e9, retainEvents: 1e6, retainSizeBytes }
+    const ctx = await startJournal(scratch(), config)
+    const session = await ctx.sessionPersistence.create({ id: 'a' })
+    await turned(session)
+    const held = [...session.log.range(session.log.base)]
+    const heldSizeBytes = held.reduce((sum, event) => sum + JSON.stringify(event).length + 1, 0)
+    expect(heldSizeBytes).toBeGreaterThan(retainSizeBytes)
+    // With what came since the last snapshot, and while one was written.
+    expect(heldSizeBytes).toBeLessThan(retainSizeBytes * 5)
+    expect(reported(ctx)).toEqual([])
+  })
+
+  it('snapshotSizeBytes takes a snapshot each time so many came, however few events they are', async () => {
+    const root = scratch()
+    const config = { snapshotEvents: 1e6, snapshotSizeBytes: 100_000, retainEvents: 0 }
+    const ctx = await startJournal(root, config)
+    const session = await ctx.sessionPersistence.create({ id: 'a' })
+    await turned(session)
+    const names = readdirSync(folderOf(root, 'a')).filter((name) => /^snapshot-\d/.test(name))
+    expect(names.length).toBeGreaterThanOrEqual(2)
+    expect(session.log.length - session.log.base).toBeLessThan(1_500)
+    expect(reported(ctx)).toEqual([])
+  })
+})
