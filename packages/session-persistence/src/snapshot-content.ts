@@ -75,7 +75,7 @@ export function decodeSnapshot(content: Uint8Array): FoundSnapshot | undefined {
   if (parsed === undefined) return undefined
   const { seq, tailSeq, types, projections } = parsed
   if (tailSeq > seq + 1) return undefined
-  const states = Object.entries(projections).map(([name, found]) => [name, new LateState(found)] as const)
+  const states = projections.map(([name, found]) => [name, new LateState(found)] as const)
   const snapshot = { seq, types: types as SessionSnapshot['types'], projections: new Map(states) }
   return { snapshot, tailSeq }
 }
@@ -112,18 +112,22 @@ class LateState implements ProjectionSnapshot {
 const seqSchema = z.int().min(-1)
 const flag = z.literal(true).optional()
 
+const state = z.object({
+  version: z.number(),
+  seq: seqSchema,
+  state: z.instanceof(Uint8Array),
+  told: z.record(z.string(), z.array(z.string())).optional(),
+})
+
 const schema = z.object({
   format: z.literal(contentFormat),
   seq: seqSchema,
   tailSeq: z.int().min(0),
   types: z.array(z.object({ seq: seqSchema, type: z.string(), ignorable: flag, replaces: flag })),
-  projections: z.record(
-    z.string(),
-    z.object({
-      version: z.number(),
-      seq: seqSchema,
-      state: z.instanceof(Uint8Array),
-      told: z.record(z.string(), z.array(z.string())).optional(),
-    }),
-  ),
+  projections: z.preprocess(entriesOf, z.array(z.tuple([z.string(), state]))),
 })
+
+/** A record's schema would leave `__proto__` out, which is a name as good as any. */
+function entriesOf(value: unknown): unknown {
+  return typeof value === 'object' && value !== null ? Object.entries(value) : value
+}

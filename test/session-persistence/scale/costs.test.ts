@@ -110,7 +110,6 @@ describe('what a page of history reads', () => {
     const lastSeq = 400 * 101 - 1
     const whole = await wholeHistory(ctx, 'a')
     expect(whole).toHaveLength(lastSeq + 1)
-    const sizeBytes = JSON.stringify(whole).length
     for (const share of [0.1, 0.5, 0.9, 0.99]) {
       const from = Math.floor(lastSeq * share)
       for (const order of ['forward', 'backward'] as const) {

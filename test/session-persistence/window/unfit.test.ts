@@ -116,6 +116,23 @@ describe('a state in a snapshot', () => {
       expect([projection.name, view.read(projection)]).toStrictEqual([projection.name, kept[projection.name]])
   })
 
+  it.each(['__proto__', 'constructor', 'toString', '\ud800', '', '0'])(
+    'G36: comes back whatever its projection is called: %j',
+    async (name) => {
+      const root = scratch()
+      const named = constant(name, { kept: name })
+      const first = await host(root, [named])
+      roots.set(first.ctx, root)
+      expect(await grown(first, 'a')).toBeGreaterThan(0)
+      expect(reported(first.ctx)).toEqual([])
+      await stop(first)
+      const { ctx } = await host(root, [named])
+      const view = await ctx.sessionPersistence.inspect('a')
+      expect(view.log.base).toBeGreaterThan(0)
+      expect([view.read(named), view.read(count)]).toEqual([{ kept: name }, view.log.length])
+    },
+  )
+
   it('comes back equal, or is refused and nothing else', () => {
     const values = fc.anything({
       withNullPrototype: true,
