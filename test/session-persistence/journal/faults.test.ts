@@ -3,6 +3,7 @@ import { isSessionError } from '@tidemark/session-core'
 import type { Lease } from '@tidemark/session-persistence'
 import { describe, expect, it } from 'vitest'
 import { append, appendNext, events, headerOf, newClaim, readBack, seqsOf, upTo } from '../batches.ts'
+import { hostOn } from '../foreign-host.ts'
 import { codeOf, refusalOf } from '../refusal.ts'
 import { FaultyPort, type FaultPlan } from './faulty-port.ts'
 import { MemoryPort, systemError } from './memory-port.ts'
@@ -203,6 +204,26 @@ describe('a disk that cannot be written to', () => {
       open: (path, how) => (how === 'read' ? wrapped.open(path, how) : Promise.reject(systemError('EROFS'))),
     }
   }
+
+  it('G25: a host follows and pages, and nothing in the store changes', async () => {
+    const disk = new MemoryPort()
+    const before = new JournalStorage({ root, port: disk, segmentSizeBytesMax: 4_096 })
+    const lease = await before.create(headerOf('a'), { claim: newClaim() })
+    await appendNext(lease, 3)
+    const port = new FaultyPort(disk, { names: [...changes, 'create'], fault: 'EROFS' })
+    const ctx = await hostOn(new JournalStorage({ root, port: port.wrapped }))
+    const files = disk.files()
+    const { events } = await ctx.sessionPersistence.history('a', { from: 0, order: 'forward' })
+    expect(seqsOf(events)).toEqual(upTo(3))
+    const seqs: number[] = []
+    const stream = ctx.sessionPersistence.follow('a', { pollMs: 10 })
+    while (seqs.length < 3) seqs.push(...seqsOf((await stream.next()).value?.events ?? []))
+    await stream.return()
+    expect(seqs).toEqual(upTo(3))
+    expect(disk.files()).toEqual(files)
+    // Nothing was tried, either.
+    expect(port.calls.filter((name) => changes.includes(name) || name === 'create')).toEqual([])
+  })
 
   it('G25: read, list and verify work, and whatever would change something is refused', async () => {
     const disk = new MemoryPort()

@@ -8,13 +8,15 @@ import { cacheFolder, isStamped, stamped } from '../../../scripts/stamp.mjs'
 
 const sources = fileURLToPath(new URL('.', import.meta.url))
 const name = 'children'
+const scriptNames = ['follower', 'story', 'writer'] as const
+export type ScriptName = (typeof scriptNames)[number]
 const outFolder = join(cacheFolder, name)
 
 /**
  * The script of a child, in one file with the built packages: a child that has nothing to look up or to translate
  * starts in a third of the time, and there are many of them.
  */
-export function bundled(script: 'story' | 'writer'): string {
+export function bundled(script: ScriptName): string {
   const input = fingerprint([sources, ...listPackages().map(({ path }) => join(path, 'lib'))])
   if (!isStamped(name, input)) {
     withLock(join(cacheFolder, `${name}.lock`), () => {
@@ -25,7 +27,7 @@ export function bundled(script: 'story' | 'writer'): string {
 }
 
 function bundle(): void {
-  const scripts = ['story', 'writer'].map((each) => join(sources, `${each}.ts`))
+  const scripts = scriptNames.map((each) => join(sources, `${each}.ts`))
   const how = ['--format', 'esm', '--target', 'node20', '--no-splitting', '--no-config', '--silent']
   mustRun(process.execPath, [toolPath('tsup'), ...scripts, ...how, '--out-dir', outFolder])
 }

@@ -1,12 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { bundled } from './bundle.ts'
+import { bundled, type ScriptName } from './bundle.ts'
 import { told, type Identity, type Line } from './line.ts'
+import type { FollowerTerms } from './follower.ts'
 import type { StoryTerms } from './story.ts'
 import type { WriterTerms } from './writer.ts'
 
-const scripts = { writer: bundled('writer'), story: bundled('story') }
+const scripts = { follower: bundled('follower'), writer: bundled('writer'), story: bundled('story') }
 
 export interface ChildOptions {
   /** Default: the Node that runs this. */
@@ -22,7 +23,11 @@ export class Child {
   private isOver = false
   private errors = ''
 
-  constructor(script: 'writer' | 'story', terms: WriterTerms | StoryTerms, options: ChildOptions = {}) {
+  constructor(
+    script: ScriptName,
+    terms: FollowerTerms | WriterTerms | StoryTerms,
+    options: ChildOptions = {},
+  ) {
     const args = [scripts[script], JSON.stringify(terms)]
     this.process = spawn(options.node ?? process.execPath, args, {
       stdio: 'pipe',

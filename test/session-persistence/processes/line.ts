@@ -7,6 +7,13 @@ export interface Written {
   readonly length: number
 }
 
+/** An event as a follower was given it. */
+export interface Followed {
+  readonly seq: number
+  readonly type: string
+  readonly text?: string
+}
+
 export interface Identity {
   readonly pid: number
   readonly host: string
@@ -30,6 +37,9 @@ export type Line =
   | { readonly told: 'writing'; readonly id: string; readonly events: readonly Written[] }
   | { readonly told: 'acknowledged'; readonly id: string; readonly events: readonly Written[] }
   | { readonly told: 'refused'; readonly code: string; readonly holder?: Identity }
+  | { readonly told: 'followed'; readonly id: string; readonly events: readonly Followed[] }
+  /** What was followed after a seq does not count: it is given again, if it is there. */
+  | { readonly told: 'dropped'; readonly id: string; readonly after: number }
   | { readonly told: 'over' }
 
 export type Told<K extends Line['told']> = Extract<Line, { told: K }>
