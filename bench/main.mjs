@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { cacheFolder } from '../scripts/stamp.mjs'
 import { readOptions, usage } from './options.mjs'
 import { SampleRecord } from './record.mjs'
-import { checkRatios, shortRun, writeBaseline } from './regression.mjs'
+import { checkCosts, shortRun, writeBaseline } from './regression.mjs'
 import { makeReport, writeReport } from './report.mjs'
 import { Run } from './run.mjs'
 import { systems } from './systems.mjs'
@@ -38,7 +38,7 @@ async function check(options) {
   const run = new Run({ ...options, ...shortRun }, progress)
   await run.everything()
   if (options.rebase) await writeBaseline(run.samples)
-  const isOk = await checkRatios(run.samples)
+  const isOk = await checkCosts(run.samples)
   return isOk ? tellFailures(run) : 1
 }
 

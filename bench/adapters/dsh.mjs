@@ -5,6 +5,7 @@ const model = { kind: 'model', provider: 'acme', model: 'acme-large' }
 
 /** The DeepSeek Harness session packages with their JSON Lines storage, as it comes: zstd. */
 export default class Dsh extends System {
+  listsInOrder = false
   static packages = ['@deepseek-ai/dsh-session', '@deepseek-ai/dsh-session-persistence-jsonl']
   static notes = [
     'needs Node 24',

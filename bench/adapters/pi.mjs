@@ -10,6 +10,7 @@ const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 2
 
 /** The session manager of the pi coding agent. */
 export default class Pi extends System {
+  listsInOrder = false
   static packages = ['@earendil-works/pi-coding-agent']
   static notes = [
     'needs Node 22; measured on Node 24',

@@ -121,6 +121,10 @@ export default class Raw extends System {
     return { count, last: JSON.parse(last) }
   }
 
+  held(id) {
+    return this.records(id)
+  }
+
   length() {
     return this.events.length
   }

@@ -18,6 +18,8 @@ export class System {
   appendWaits = false
   /** Whether `compact` leaves events of its own, where others are given the workload's. */
   compactsItself = false
+  /** Whether lists come in order also of sessions that were made in the same millisecond. */
+  listsInOrder = true
   /** What a reader of the figures should know. */
   static notes = []
   static packages = []
@@ -113,6 +115,11 @@ export class System {
   /** `list(countMax)`: ids of the newest stored sessions. */
   async list() {
     throw new NotAvailable('list')
+  }
+
+  /** `held(id, count)`: the first records of the session that was resumed or forked last, as it gives them. */
+  async *held() {
+    throw new NotAvailable('held')
   }
 
   /** `records(id)`: all records of a stored session. */

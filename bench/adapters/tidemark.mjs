@@ -114,6 +114,29 @@ export default class Tidemark extends System {
     return { count: log.length - 1, last: recordOf(last) }
   }
 
+  async *held(_id, count) {
+    for await (const event of this.past(count)) yield recordOf(event)
+  }
+
+  async *past(count) {
+    for (let request = { from: 0, through: count - 1, countMax: pageCountMax }; request;) {
+      const { events, next } = await this.session.history(request)
+      yield* events
+      request = next
+    }
+  }
+
+  messages() {
+    return this.session.messages()
+  }
+
+  /** What the model would see if all events of the open session were folded anew. */
+  async foldedMessages(count) {
+    const events = []
+    for await (const event of this.past(count)) events.push(event)
+    return this.ctx.sessions.view(this.session.header, events).messages()
+  }
+
   length() {
     return this.session.log.length
   }

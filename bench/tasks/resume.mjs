@@ -1,8 +1,10 @@
 import { expectEqual } from '../expect.mjs'
+import { expectHeld } from '../oracle.mjs'
 import { peakMib, residentMib, resetPeak } from '../usage.mjs'
 
 /** A stored session in a process that has the packages loaded and nothing else. */
-export async function resume(system, { id, folder, events }) {
+export async function resume(system, job) {
+  const { id, folder, events } = job
   await system.load()
   resetPeak()
   const before = residentMib()
@@ -15,6 +17,7 @@ export async function resume(system, { id, folder, events }) {
   expectEqual(count, events, 'the count of events of the resumed session')
   const figures = { resumeMillis: resumed - from, openMillis: opened - from, resumeMib: mib }
   const messages = await firstMessages(system)
+  await expectHeld(system, job, id)
   await system.close()
   return { events: count, figures: { ...figures, ...messages } }
 }
