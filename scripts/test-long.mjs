@@ -7,8 +7,8 @@ import { setUp } from './setup.mjs'
 
 /**
  * The long run, and its figures in a table at the end; the whole of it mutates the recovery rule, too.
- * `TIDEMARK_LONG_STATES`, `TIDEMARK_LONG_KILLS` and `TIDEMARK_LONG_CUTS` make it
- * shorter, and so do words that the names of files have.
+ * `TIDEMARK_LONG_STATES`, `TIDEMARK_LONG_KILLS`, `TIDEMARK_LONG_CUTS` and `TIDEMARK_LONG_EVENTS` make it shorter, and so
+ * do words that the names of files have.
  */
 setUp()
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-long-run-'))

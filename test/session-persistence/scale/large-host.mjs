@@ -36,6 +36,26 @@ const tasks = {
     return { length: session.log.length }
   },
 
+  /** Many small events, of which few are left in what the model sees. */
+  async stream() {
+    const session = await stored.create({ id })
+    say(session, 'begin')
+    while (session.log.length < terms.events) {
+      for (let index = 0; index < 199; index++)
+        session.append('assistant/chunk', { kind: 'text', text: `${session.log.length} lorem ipsum` })
+      session.append('assistant/message', {
+        parts: [{ type: 'text', text: `so far: ${session.log.length}` }],
+      })
+      await session.flush()
+    }
+    return { length: session.log.length }
+  },
+
+  /** What a host takes that opens nothing. */
+  async nothing() {
+    return {}
+  },
+
   /** Many sessions, as whoever lists them finds them. */
   async fillMany() {
     for (let index = 0; index < terms.sessions; index++) {
@@ -73,4 +93,5 @@ const tasks = {
 
 const result = await tasks[task]()
 await ctx.fiber.dispose()
-process.stdout.write(JSON.stringify(result))
+const peakMib = process.resourceUsage().maxRSS / 1_024
+process.stdout.write(JSON.stringify(terms.isMeasured ? { ...result, peakMib } : result))
