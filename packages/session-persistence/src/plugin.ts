@@ -35,11 +35,11 @@ export const Config = z
     allowNetworkFs: z.boolean().default(false),
     /** Events since the last snapshot of the projections after which the next one is taken, in the background. */
     snapshotEvents: z.int().min(1).default(20_000),
-    /** The same in bytes. */
+    /** The same in bytes, counted as for `retainSizeBytes`. */
     snapshotSizeBytes: z.int().min(1).default(4_194_304),
     /** Durable events that a session keeps in memory once a snapshot holds them: `history` reads older ones. */
     retainEvents: z.int().min(0).default(10_000),
-    /** The same in bytes, as they are stored. */
+    /** The same in bytes of JSON: of a chunk of a stream, what it takes at most, up to six for a character. */
     retainSizeBytes: z.int().min(0).default(16_777_216),
     /** `required`: nothing stored is touched for a caller unless `tidemark/authorize` says yes. */
     authorize: z.enum(['off', 'required']).default('off'),
