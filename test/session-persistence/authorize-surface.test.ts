@@ -113,6 +113,8 @@ const withoutAsking: Readonly<Record<string, string>> = {
   'View.messages': 'of what was opened',
   'View.seed': 'of what was opened',
   'View.snapshot': 'of what was opened',
+  'View.foldedVersions': 'of what was opened',
+  'View.keepStates': 'in memory, for the next snapshot',
   'View.load': 'reads older events of what its caller was let at when it was opened',
   'View.loadAll': 'as load',
   'View.history': 'as load; `ctx.sessionPersistence.history` asks each time',

@@ -36,8 +36,8 @@ export class Folds {
   private readonly loading = new WeakMap<AnyProjection, Promise<void>>()
   private readonly context: ProjectionContext
   private readonly vocabulary: Vocabulary
-  /** Those that no projection was asked for yet. */
-  readonly restored: Map<string, ProjectionSnapshot>
+  /** Those that no projection was asked for yet, or that nobody defines any more. */
+  private readonly restored: Map<string, ProjectionSnapshot>
   private asking: Asking
 
   constructor(
@@ -101,9 +101,13 @@ export class Folds {
     return shared
   }
 
+  restoredUpTo(through: number): SnapshotStates {
+    return new Map([...this.restored].filter(([, { seq }]) => seq <= through))
+  }
+
   /** Folds every projection there is as far as it goes. One that throws, or is not loaded, stays where it is. */
-  advanceAll(): void {
-    for (const projection of this.vocabulary.allProjections()) {
+  advanceAll(projections: Iterable<AnyProjection> = this.vocabulary.allProjections()): void {
+    for (const projection of projections) {
       try {
         this.read(projection)
       } catch (error) {
@@ -112,10 +116,27 @@ export class Folds {
     }
   }
 
+  /** Folds these as far as they go, and keeps the states under their names. */
+  keepStates(projections: readonly AnyProjection[]): void {
+    this.advanceAll(projections)
+    for (const projection of projections) {
+      const fold = this.current(projection)
+      if (fold) this.restored.set(projection.name, snapshotOf(projection.version, fold))
+    }
+  }
+
   /** The projections that are defined and that `read` refuses, since they were defined too late. */
   notLoadedYet(): readonly AnyProjection[] {
     const { base } = this.log
     return [...this.vocabulary.allProjections()].filter((each) => (this.current(each)?.next ?? 0) < base)
+  }
+
+  /** The versions of the states that there are, by name. Nothing is folded, and no state is looked at. */
+  versions(): ReadonlyMap<string, number> {
+    const versions = new Map<string, number>()
+    for (const projection of this.vocabulary.allProjections())
+      if (this.current(projection)) versions.set(projection.name, projection.version)
+    return versions
   }
 
   /** Every state as plain data, by name; those that nobody defines here as they came. */
@@ -172,6 +193,7 @@ export class Folds {
     const { told } = this.asking
     const rests = told && { age: before?.age ?? this.vocabulary.age, told }
     this.folds.set(projection, { ...folded, rests })
+    this.restored.delete(projection.name) // or the old state would be held for ever
   }
 
   /** The state that is known and holds. */
@@ -199,7 +221,7 @@ export class Folds {
     const fold =
       found?.version === projection.version ? foldOf(found, this.vocabulary) : this.derive(projection.name)
     if (fold === undefined) return undefined
-    this.restored.delete(projection.name) // or the old state would be held for ever
+    this.restored.delete(projection.name)
     this.folds.set(projection, fold)
     return fold
   }

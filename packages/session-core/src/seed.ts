@@ -83,10 +83,10 @@ function isIterable(seed: unknown): boolean {
 }
 
 function shareSeed({ log: view, folds, origin }: SessionSeed, rules: SeedRules): Inherited {
-  const { restored } = origin
   for (const first of view.types.values()) rules.vocabulary.refuseUnknown(first, rules.carry)
   const within = (cuts: readonly number[] = []): string => cuts.filter((seq) => seq < view.length - 1).join()
   const isSame = within(origin.forkedAt) === within(rules.forkedAt)
+  const restored = isSame ? origin.restored : undefined
   if (!rules.vocabulary.hasUpcast(view.types.keys()))
     return { log: new EventLog(view), restored, ...(isSame && { folds }) }
   const log = new EventLog({ base: view.base, types: view.uses() })

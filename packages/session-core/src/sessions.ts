@@ -15,7 +15,7 @@ import type {
   SessionsOptions,
   ViewOptions,
 } from './session-options.ts'
-import { settleBrackets } from './settle.ts'
+import { settle } from './settle.ts'
 import type { SessionView } from './view.ts'
 import { Vocabulary } from './vocabulary.ts'
 
@@ -37,6 +37,8 @@ interface Living {
 export class Sessions {
   readonly vocabulary = new Vocabulary()
   private readonly living = new Map<string, Living>()
+  /** Those that are over, while what they held is written. */
+  private readonly closing = new Set<Session>()
   /** Sessions whose flush the bus is being told of: it is told once, however many ask meanwhile. */
   private readonly flushing = new Set<Session>()
   private readonly delivery: Delivery
@@ -182,10 +184,11 @@ export class Sessions {
       defined = false
       const report = (error: unknown): void => this.ctx.logger.error(error)
       try {
-        for (const { session, ending } of this.living.values()) {
-          // One that is over takes no closing event: the next boundary ends what is left.
-          settleBrackets(session, ending === undefined ? goingAway() : [], report)
-        }
+        const going = goingAway()
+        // One that is over takes no closing event: the next boundary ends what is left.
+        const over = { ...going, brackets: [] }
+        for (const { session, ending } of this.living.values()) settle(session, ending ? over : going, report)
+        for (const session of this.closing) settle(session, over, report)
       } finally {
         remove()
       }
@@ -228,11 +231,14 @@ export class Sessions {
       this.ctx.logger.error(error)
     }
     this.living.delete(session.id)
+    this.closing.add(session)
     this.delivery.tell('tidemark/disposed', session)
     try {
       await recorder?.close()
     } catch (error) {
       this.ctx.logger.error(error)
+    } finally {
+      this.closing.delete(session)
     }
   }
 }

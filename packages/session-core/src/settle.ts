@@ -3,21 +3,31 @@ import type { Bracket } from './definition.ts'
 import type { JsonValue } from './json.ts'
 import type { Session } from './session.ts'
 import { transcript } from './transcript/transcript.ts'
+import type { AnyProjection } from './vocabulary.ts'
+
+/** What a plugin takes along. */
+export interface GoingAway {
+  /** Those that nobody else defines. */
+  readonly brackets: readonly Bracket[]
+  /** Those of its brackets, too. */
+  readonly projections: readonly AnyProjection[]
+}
 
 /**
  * Before definitions go: ends what is live of their brackets in a session, and folds what only they can explain.
  * Nothing that fails here keeps the plugin from going; it is reported, and the next boundary ends what is left.
  */
-export function settleBrackets(
+export function settle(
   session: Session,
-  brackets: readonly Bracket[],
+  { brackets, projections }: GoingAway,
   report: (error: unknown) => void,
 ): void {
   for (const bracket of brackets) {
-    for (const open of liveOf(session, bracket, report)) settle(session, { bracket, open, report })
+    for (const open of liveOf(session, bracket, report)) settleOne(session, { bracket, open, report })
   }
   try {
     session.read(transcript)
+    session.keepStates(projections)
   } catch (error) {
     report(error)
   }
@@ -42,7 +52,7 @@ interface Settling {
   readonly report: (error: unknown) => void
 }
 
-function settle(session: Session, { bracket, open, report }: Settling): void {
+function settleOne(session: Session, { bracket, open, report }: Settling): void {
   try {
     if (closes(session, bracket, open)) return
   } catch (error) {

@@ -22,6 +22,7 @@ import { lastBoundary } from './last-boundary.ts'
 import { messagesOf } from './transcript/render.ts'
 import type { TranscriptMessage } from './transcript/message.ts'
 import { transcript } from './transcript/transcript.ts'
+import type { AnyProjection } from './vocabulary.ts'
 
 /** A session as something to read: a stored one, or a live one's read side. Reading writes nothing. */
 export class SessionView {
@@ -125,7 +126,8 @@ export class SessionView {
     const folds = this.folds.upTo(through)
     if (base > 0 && !folds.has(transcript)) throw notLoaded(through, base)
     const source = this.isPart ? 'unreadable' : this
-    const origin = { forkedAt: this.header.forkedAt, restored: this.folds.restored, source } as const
+    const restored = this.folds.restoredUpTo(through)
+    const origin = { forkedAt: this.header.forkedAt, restored, source } as const
     return new SessionSeed(this.events.view().upTo(through), folds, origin)
   }
 
@@ -137,6 +139,16 @@ export class SessionView {
     this.folds.advanceAll()
     const { length } = this.events
     return { seq: length - 1, types: [...this.events.view().uses()], projections: this.folds.states() }
+  }
+
+  /** Called before nobody defines these projections any more: the next snapshot of a stored log has them all the same. */
+  keepStates(projections: readonly AnyProjection[]): void {
+    if (this.past) this.folds.keepStates(projections)
+  }
+
+  /** The projections that have a state, by name, and their versions. For storages: it folds nothing. */
+  foldedVersions(): ReadonlyMap<string, number> {
+    return this.folds.versions()
   }
 
   private async *pages(from: number, through: number): AsyncGenerator<readonly SessionEvent[], void> {

@@ -12,6 +12,7 @@ import type { SessionView } from './view.ts'
 import { transcript } from './transcript/transcript.ts'
 import type { JsonValue } from './json.ts'
 import { OwnedNames } from './owned.ts'
+import type { GoingAway } from './settle.ts'
 
 const typePattern = /^[\w.-]+(\/[\w.-]+)+$/
 const typeLengthMax = 128
@@ -115,10 +116,9 @@ export class Vocabulary {
   }
 
   /**
-   * Adds a plugin's share; all of it or nothing.
-   * @returns the brackets that nobody will define any more once `remove` is called, and that call.
+   * Adds a plugin's share; all of it or nothing. `goingAway` is what goes with `remove`.
    */
-  add(definitions: Definitions): { goingAway: () => Bracket[]; remove: () => void } {
+  add(definitions: Definitions): { goingAway: () => GoingAway; remove: () => void } {
     this.refuseForeign(definitions)
     const { owner, events = {}, brackets = [], projections = [] } = definitions
     const undo = [
@@ -130,7 +130,10 @@ export class Vocabulary {
     this.additions += 1
     const explained = [...Object.keys(events), ...brackets.flatMap(typesOf)]
     for (const type of explained) this.explainedAt.set(type, this.additions)
-    const goingAway = (): Bracket[] => brackets.filter(({ name }) => this.brackets.count(name) === 1)
+    const goingAway = (): GoingAway => ({
+      brackets: brackets.filter(({ name }) => this.brackets.count(name) === 1),
+      projections: [...projections, ...brackets.map((each) => this.projectionOf(each))],
+    })
     const remove = (): void => {
       for (const undoOne of undo.reverse()) undoOne()
       this.index()

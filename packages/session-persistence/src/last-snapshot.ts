@@ -15,11 +15,11 @@ export function lastSnapshot({ seq, projections }: SessionSnapshot, sizeBytes: n
   return { seq, sizeBytes, versions: new Map([...projections].map(([name, { version }]) => [name, version])) }
 }
 
-/** Whether one that is taken now would hold a projection that the last does not, or in another version. */
-export function holdsMore(
-  { projections }: SessionSnapshot,
+/** Whether there is a state now that it does not hold, or not in this version. */
+export function lacks(
   { versions }: LastSnapshot,
+  folded: ReadonlyMap<string, number>,
   unfit: ReadonlySet<string>,
 ): boolean {
-  return [...projections].some(([name, { version }]) => versions.get(name) !== version && !unfit.has(name))
+  return [...folded].some(([name, version]) => versions.get(name) !== version && !unfit.has(name))
 }

@@ -1,5 +1,5 @@
 import { Retained, type RetainBounds, type Session } from '@tidemark/session-core'
-import { holdsMore, lastSnapshot, type LastSnapshot } from './last-snapshot.ts'
+import { lacks, lastSnapshot, type LastSnapshot } from './last-snapshot.ts'
 import { encodeSnapshot } from './snapshot-content.ts'
 import type { Lease, SnapshotShelf } from './storage.ts'
 import type { UnfitStates } from './unfit-states.ts'
@@ -77,7 +77,7 @@ export class SessionWindow {
   /** Whether the whole log was read for a projection that the last snapshot does not hold: once is enough. */
   private hasCaughtUp(): boolean {
     const { session, unfit } = this.options
-    return this.last.seq >= 0 && holdsMore(session.snapshot(), this.last, unfit.names)
+    return this.last.seq >= 0 && lacks(this.last, session.foldedVersions(), unfit.names)
   }
 
   private get sinceSizeBytes(): number {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { reported, say, start, startJournal, stop, type Started } from '../host.ts'
+import { load, reported, say, start, startJournal, stop, type Started } from '../host.ts'
 import { codeOf } from '../refusal.ts'
 import { scratch } from '../scratch.ts'
 import { plugin, seeded, talk, tally } from './told.ts'
@@ -70,5 +70,65 @@ describe('a projection whose version changed', () => {
     const third = await nextLife(root)
     const resumed = await third.ctx.sessionPersistence.resume('a')
     expect(await codeOf(() => resumed.read(newer))).toBe('NOT_LOADED')
+  })
+})
+
+describe('a plugin that goes before the store closes', () => {
+  const defining = (ctx: Started['ctx']) =>
+    load(ctx, ['sessions'], (guest) => guest.effect(() => guest.sessions.define(plugin)))
+
+  async function life(root: string): Promise<Started> {
+    const host = await start({ enabled: true, root, flushDelayMs: 5, retainEvents: 0 })
+    await defining(host.ctx)
+    return host
+  }
+
+  it('leaves its states in the last snapshot, as an ordinary end of a host has it', async () => {
+    const root = scratch()
+    const first = await life(root)
+    const session = await first.ctx.sessionPersistence.create({ id: 'a' })
+    talk(session, 3_000, seeded(1))
+    const said = session.read(tally)['user/message']
+    await stop(first)
+    const { ctx } = await life(root)
+    const resumed = await ctx.sessionPersistence.resume('a')
+    expect(resumed.log.base).toBeGreaterThan(0)
+    expect(resumed.read(tally)['user/message']).toBe(said)
+    expect(reported(ctx)).toEqual([])
+  })
+
+  it('also where it goes while the session is being closed', async () => {
+    const root = scratch()
+    const host = await start({ enabled: true, root, flushDelayMs: 5, retainEvents: 0 })
+    host.ctx.sessions.define({ ...plugin, projections: [] })
+    const undefine = host.ctx.sessions.define({ owner: 'tally', projections: [tally] })
+    const session = await host.ctx.sessionPersistence.create({ id: 'a' })
+    talk(session, 3_000, seeded(1))
+    const said = session.read(tally)['user/message']
+    const disposed = host.ctx.sessions.dispose(session)
+    while (host.ctx.sessions.find('a')) await new Promise((resolve) => setImmediate(resolve))
+    undefine()
+    await disposed
+    await stop(host)
+    const { ctx } = await life(root)
+    expect((await ctx.sessionPersistence.resume('a')).read(tally)['user/message']).toBe(said)
+  })
+
+  it('and a fork that is cut before it went counts what it inherits, and no more', async () => {
+    const { ctx } = await start({ enabled: true, root: scratch(), flushDelayMs: 5 })
+    ctx.sessions.define({ ...plugin, projections: [] })
+    const counting = () =>
+      load(ctx, ['sessions'], (guest) =>
+        guest.effect(() => guest.sessions.define({ owner: 'tally', projections: [{ ...tally }] })),
+      )
+    const guest = await counting()
+    const session = await ctx.sessionPersistence.create({ id: 'a' })
+    talk(session, 300, seeded(1))
+    await guest.dispose()
+    const through = [...session.log].find(({ type, seq }) => type === 'turn/end' && seq > 100)!.seq
+    const child = await ctx.sessionPersistence.fork(session, { through })
+    await counting()
+    const count = [...child.log].filter(({ type }) => type === 'assistant/chunk').length
+    expect(child.read(tally)['assistant/chunk']).toBe(count)
   })
 })
