@@ -92,9 +92,8 @@ export class Folds {
   /** The states that hold for the log up to `through`, for a fork cut there. */
   upTo(through: number): FoldSeed {
     const shared = new Map<AnyProjection, Fold>()
-    for (const projection of this.vocabulary.allProjections()) {
-      const fold = this.current(projection)
-      if (fold === undefined || fold.next > through + 1) continue
+    for (const [projection, fold] of this.known()) {
+      if (fold.next > through + 1) continue
       // Where all events are in memory, the fork can fold anew what only holds here.
       if (this.log.base > 0 || isToldStill(fold.rests?.told, this.vocabulary)) shared.set(projection, fold)
     }
@@ -119,10 +118,8 @@ export class Folds {
   /** Folds these as far as they go, and keeps the states under their names. */
   keepStates(projections: readonly AnyProjection[]): void {
     this.advanceAll(projections)
-    for (const projection of projections) {
-      const fold = this.current(projection)
-      if (fold) this.restored.set(projection.name, snapshotOf(projection.version, fold))
-    }
+    for (const [{ name, version }, fold] of this.known(projections))
+      this.restored.set(name, snapshotOf(version, fold))
   }
 
   /** The projections that are defined and that `read` refuses, since they were defined too late. */
@@ -133,21 +130,24 @@ export class Folds {
 
   /** The versions of the states that there are, by name. Nothing is folded, and no state is looked at. */
   versions(): ReadonlyMap<string, number> {
-    const versions = new Map<string, number>()
-    for (const projection of this.vocabulary.allProjections())
-      if (this.current(projection)) versions.set(projection.name, projection.version)
-    return versions
+    return new Map([...this.known()].map(([{ name, version }]) => [name, version]))
   }
 
   /** Every state as plain data, by name; those that nobody defines here as they came. */
   states(): SnapshotStates {
     const states = new Map(this.restored)
-    for (const projection of this.vocabulary.allProjections()) {
-      const fold = this.current(projection)
-      if (fold === undefined) continue
-      states.set(projection.name, snapshotOf(projection.version, fold))
-    }
+    for (const [{ name, version }, fold] of this.known()) states.set(name, snapshotOf(version, fold))
     return states
+  }
+
+  /** Those of the projections that have a state which holds. */
+  private *known(
+    projections: Iterable<AnyProjection> = this.vocabulary.allProjections(),
+  ): Generator<readonly [AnyProjection, Fold], void> {
+    for (const projection of projections) {
+      const fold = this.current(projection)
+      if (fold) yield [projection, fold]
+    }
   }
 
   private advance(
