@@ -52,6 +52,14 @@ export function say(session: Session, text: string): void {
   session.append('user/message', { parts: [{ type: 'text', text, author: 'human' }] })
 }
 
+/** A session that is stored, and that nobody holds. */
+export async function leaveStored(ctx: Context, as: Handle): Promise<void> {
+  const session = await create(ctx, as)
+  say(session, 'stored')
+  await ctx.sessions.flush(session)
+  await ctx.sessions.dispose(session)
+}
+
 /** What a session holds in the next life of the host, without what it begins with. */
 export async function heardIn(base: string, id = 'one'): Promise<string[]> {
   const { ctx } = await startHost(base)

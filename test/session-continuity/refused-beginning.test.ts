@@ -5,7 +5,7 @@ import type { Context } from 'cordis'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { encodeEvent } from '../../packages/session-persistence/src/encoded-event.ts'
-import { create, open, say, startHost, type Hosted } from './hosted.ts'
+import { create, leaveStored, open, say, startHost, type Hosted } from './hosted.ts'
 import { scratch } from './scratch.ts'
 import { allOperations, refusalOf } from './world.ts'
 
@@ -14,10 +14,7 @@ async function prepared(): Promise<{ host: Hosted; as: Handle; allow: () => void
   const host = await startHost(scratch())
   const { ctx } = host
   const as = await open(ctx, 'begin')
-  const session = await create(ctx, as)
-  say(session, 'stored')
-  await ctx.sessions.flush(session)
-  await ctx.sessions.dispose(session)
+  await leaveStored(ctx, as)
   let isRefusing = true
   const begins = (): undefined => {
     if (isRefusing) throw new TypeError('not now')
@@ -70,10 +67,7 @@ describe('a session that is refused when it is made, after it was claimed', () =
     let operations = allOperations
     const { ctx } = await startHost(scratch(), { grants: () => ({ operations }) })
     const as = await open(ctx, 'begin')
-    const session = await create(ctx, as)
-    say(session, 'stored')
-    await ctx.sessions.flush(session)
-    await ctx.sessions.dispose(session)
+    await leaveStored(ctx, as)
     // What is made now begins with a label of its own.
     await as.raise('secret')
     operations = allOperations.filter((operation) => operation !== 'session/flush')

@@ -1,8 +1,9 @@
 import type { Handle } from '@tidemark/session-continuity'
+import type { Session } from '@tidemark/session-core'
 import type { SessionStorage } from '@tidemark/session-persistence'
 import type { Context } from 'cordis'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { create, open, say, startHost, type Hosted } from './hosted.ts'
+import { leaveStored, open, say, startHost, type Hosted } from './hosted.ts'
 import { scratch } from './scratch.ts'
 import { refusalOf } from './world.ts'
 
@@ -11,13 +12,11 @@ beforeEach(() => {
   base = scratch()
 })
 
-type Made = Awaited<ReturnType<typeof create>>
-
 /** How a stored session comes to live, and the calls to the storage that it takes, in their order. */
 const ways: Readonly<
   Record<
     string,
-    { calls: readonly (keyof SessionStorage)[]; make: (ctx: Context, as: Handle) => Promise<Made> }
+    { calls: readonly (keyof SessionStorage)[]; make: (ctx: Context, as: Handle) => Promise<Session> }
   >
 > = {
   'a create': {
@@ -39,10 +38,7 @@ async function prepared(): Promise<{ host: Hosted; as: Handle }> {
   const host = await startHost(base)
   const { ctx } = host
   const as = await open(ctx, 'begin')
-  const session = await create(ctx, as)
-  say(session, 'stored')
-  await ctx.sessions.flush(session)
-  await ctx.sessions.dispose(session)
+  await leaveStored(ctx, as)
   await as.raise('secret')
   return { host, as }
 }
