@@ -294,7 +294,7 @@ describe('any history of them', () => {
       }),
       { numRuns: 40 },
     )
-    expect([met.cut > 500, met.whole > 500]).toEqual([true, true])
+    expect([met.cut > 100, met.whole > 100]).toEqual([true, true]) // about 1,000 of each
   })
 
   it('G33: a range of the planner cuts none, whatever is to stay, and is the last one that does not', async () => {
