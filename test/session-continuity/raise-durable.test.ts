@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import type { Handle } from '@tidemark/session-continuity'
 import { SessionError, type Session } from '@tidemark/session-core'
 import type { Context } from 'cordis'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { create, open, say, startHost, type Hosted } from './hosted.ts'
+import { bundled } from '../bundle.ts'
 import { scratch } from './scratch.ts'
 import { allOperations, credential, refusalOf } from './world.ts'
 
@@ -13,8 +13,6 @@ let base: string
 beforeEach(() => {
   base = scratch()
 })
-
-const raiser = fileURLToPath(new URL('processes/raiser.ts', import.meta.url))
 
 describe('an acknowledged raise', () => {
   it('stands durably in the log of each living session of the scope', async () => {
@@ -55,8 +53,9 @@ describe('an acknowledged raise', () => {
   })
 
   it('is not lost to a kill, though the scope is reset after it', { timeout: 120_000 }, async () => {
-    const words = ['--import', import.meta.resolve('tsx'), raiser, base]
-    const child = spawn(process.execPath, words, { stdio: ['ignore', 'inherit', 'inherit'] })
+    const child = spawn(process.execPath, [bundled('raiser'), base], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
     expect(await once(child, 'close')).toEqual([null, 'SIGKILL'])
     const { ctx } = await startHost(base)
     const as = await open(ctx, 'resume')

@@ -2,10 +2,10 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
+import { bundled } from '../../bundle.ts'
 import type { Answer, Order } from './instance.ts'
 
-const script = fileURLToPath(new URL('instance.ts', import.meta.url))
+const script = bundled('instance')
 
 /** A host with continuity in a process of its own. */
 export class InstanceProcess {
@@ -13,7 +13,7 @@ export class InstanceProcess {
   private readonly answers: AsyncIterator<string>
 
   constructor(base: string, labels: readonly string[]) {
-    const words = ['--import', import.meta.resolve('tsx'), script, base, JSON.stringify(labels)]
+    const words = [script, base, JSON.stringify(labels)]
     this.child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] })
     this.answers = createInterface({ input: this.child.stdout })[Symbol.asyncIterator]()
   }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { bundled } from '../../bundle.ts'
 import type { Order } from './holder.ts'
 
 interface Answer {
@@ -14,7 +15,7 @@ interface Answer {
   readonly descriptors?: number
 }
 
-const script = fileURLToPath(new URL('./holder.ts', import.meta.url))
+const script = bundled('holder')
 const repository = fileURLToPath(new URL('../../..', import.meta.url))
 const running = new Set<LockProcess>()
 
@@ -27,7 +28,7 @@ export class LockProcess {
   private errors = ''
 
   constructor(path: string, secret: string, [command, ...words]: readonly string[] = [process.execPath]) {
-    const args = [...words, '--import', import.meta.resolve('tsx'), script, path, secret]
+    const args = [...words, script, path, secret]
     this.process = spawn(command!, args, { cwd: repository, stdio: 'pipe' })
     this.pid = this.process.pid!
     this.answers = createInterface({ input: this.process.stdout! })[Symbol.asyncIterator]()

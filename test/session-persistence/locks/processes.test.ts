@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ltsNode, ltsVersion } from '../../../scripts/lts.mjs'
 import { systemPort } from '../../../packages/session-persistence/src/journal/fs.ts'
 import type { SegmentHolder } from '../../../packages/session-persistence/src/journal/lock.ts'
+import { bundled } from '../../bundle.ts'
 import { upTo } from '../batches.ts'
 import { scratch } from '../scratch.ts'
 import { LockProcess, killAll } from './lock-process.ts'
@@ -162,8 +162,7 @@ describe('a lock that another process holds', { timeout: 60_000 }, () => {
   })
 
   it('is not shared by the workers of a cluster', () => {
-    const script = fileURLToPath(new URL('./cluster.ts', import.meta.url))
-    const args = ['--import', import.meta.resolve('tsx'), script, systemPort.random(32)]
+    const args = [bundled('cluster'), systemPort.random(32)]
     expect(String(spawnSync(process.execPath, args).stdout)).toBe('["held","taken"]')
   })
 

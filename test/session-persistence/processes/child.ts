@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { bundled, type ScriptName } from './bundle.ts'
+import { bundled } from '../../bundle.ts'
 import { told, type Identity, type Line } from './line.ts'
 import type { FollowerTerms } from './follower.ts'
 import type { StoryTerms } from './story.ts'
@@ -24,7 +24,7 @@ export class Child {
   private errors = ''
 
   constructor(
-    script: ScriptName,
+    script: keyof typeof scripts,
     terms: FollowerTerms | WriterTerms | StoryTerms,
     options: ChildOptions = {},
   ) {
