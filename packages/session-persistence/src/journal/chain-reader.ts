@@ -24,6 +24,9 @@ export interface LogBatch extends ScannedBatch {
   readonly isDurable: boolean
 }
 
+/** Batches in their order, as many as one read of a file brought: their reader waits once, and not for each. */
+export type LogBatches = readonly LogBatch[]
+
 export interface LogTerms {
   readonly from?: ReadTo | undefined
   /** Where to begin when `from` does not say it: what is before is not read. Default: the log's beginning. */
@@ -52,7 +55,7 @@ export async function readChainThrough(
   const batches = readChain(folder, chain, terms)
   for (let step = await batches.next(); ; step = await batches.next()) {
     if (!step.done) {
-      onBatch?.(step.value)
+      for (const batch of step.value) onBatch?.(batch)
       continue
     }
     if (step.value.last) onBatch?.(step.value.last)
@@ -79,7 +82,7 @@ export async function* readChain(
   folder: SessionFolder,
   { links, heads }: Chain,
   terms: LogTerms,
-): AsyncGenerator<LogBatch, ChainEnd> {
+): AsyncGenerator<LogBatches, ChainEnd> {
   const { from, through = Infinity, receipt } = terms
   const index = from === undefined ? 0 : links.findIndex((link) => isAt(link, from))
   const held: Reading['held'] = {}
@@ -102,31 +105,50 @@ async function* readLink(
   folder: SessionFolder,
   link: Link,
   { from = { ...link.start, segment: link.name }, through = Infinity, marks, held }: Reading,
-): AsyncGenerator<LogBatch, ReadTo> {
+): AsyncGenerator<LogBatches, ReadTo> {
   if (link.endBytes < from.offset) throw dropped(folder)
   const { name: segment, header } = link
-  const { salt } = header
   const scan = new SegmentScan(header, from)
-  try {
-    for await (const found of scannedIn(scan, piecesOf(folder, link, from.offset))) {
+  let ready: LogBatch[] = []
+  /** Whether the piece is read to its end. */
+  const take = (piece: Buffer): boolean => {
+    for (const found of scan.push(piece)) {
       if (found.kind === 'damage') {
         held.damage = found
-        if (link.seal === undefined) break // judged as what follows the last whole batch
-        throw corrupt(folder.id, { ...found, segment, intactThrough: scan.end.tail.seq, rule: 'R1' })
+        return false
       }
-      if (held.last) yield held.last // another one was written after it
-      // A batch that was written again tells who appended it.
-      const { epoch, writer } = found.start.offset === link.start.offset ? (header.carried ?? header) : header
-      held.last = { ...found, epoch, writer, segment, isDurable: true }
+      if (held.last) ready.push(held.last) // another one was written after it
+      held.last = { ...found, ...writtenBy(link, found), segment, isDurable: true }
       refuseOther(folder, marks, held.last)
-      if (found.end.tail.seq >= through) return { ...found.end, segment, salt }
+      if (found.end.tail.seq >= through) return false
+    }
+    return true
+  }
+  let isWhole = true
+  try {
+    for await (const piece of piecesOf(folder, link, from.offset)) {
+      isWhole = take(piece)
+      if (ready.length > 0) yield ready
+      ready = []
+      if (!isWhole) break
     }
   } catch (error) {
+    if (ready.length > 0) yield ready // what comes before what is refused
     throw withIntact(error, scan.end.tail.seq)
   }
-  const end = { ...scan.end, segment, salt }
-  if (link.seal) refuseOtherEnd(folder, link.seal, end)
+  const { damage } = held
+  const end = { ...scan.end, segment, salt: header.salt }
+  // In the newest segment it is judged as what follows the last whole batch.
+  if (damage && link.seal)
+    throw corrupt(folder.id, { ...damage, segment, intactThrough: end.tail.seq, rule: 'R1' })
+  if (link.seal && isWhole) refuseOtherEnd(folder, link.seal, end)
   return end
+}
+
+/** A batch that was written again tells who appended it. */
+function writtenBy({ start, header }: Link, batch: ScannedBatch): Pick<LogBatch, 'epoch' | 'writer'> {
+  const { epoch, writer } = batch.start.offset === start.offset ? (header.carried ?? header) : header
+  return { epoch, writer }
 }
 
 async function* piecesOf(
@@ -148,13 +170,6 @@ function withIntact(error: unknown, intactThrough: number): unknown {
   const isBare = isCorrupt(error) && error.details.intactThrough === undefined
   if (!isBare) return error
   return new SessionError(error.code, error.message, { ...error.details, intactThrough, cause: error })
-}
-
-async function* scannedIn(
-  scan: SegmentScan,
-  pieces: AsyncIterable<Buffer>,
-): AsyncGenerator<ScannedBatch | Damage, void> {
-  for await (const piece of pieces) yield* scan.push(piece)
 }
 
 function refuseOtherEnd({ id }: SessionFolder, seal: Predecessor, end: ReadTo): void {

@@ -59,13 +59,14 @@ async function* readOn(folder: SessionFolder, followed: Followed): AsyncGenerato
         chain = at?.chain ?? chain
         return { cursor, durableSeq, ...(at && { at }), ...(chain && { chain }) }
       }
-      const batch = step.value
-      if (batch.end.tail.seq < cursor.seq || (batch.end.tail.seq === cursor.seq && at === undefined)) continue
-      if (batch.isDurable) durableSeq = batch.end.tail.seq
-      const isNew = batch.end.tail.seq > cursor.seq
-      const { seq } = cursor
-      cursor = batch.end.tail
-      if (isNew) yield { ...batch, events: batch.events.filter((event) => event.seq > seq) }
+      for (const batch of step.value) {
+        const { seq } = cursor
+        const { tail } = batch.end
+        if (tail.seq < seq || (tail.seq === seq && at === undefined)) continue
+        if (batch.isDurable) durableSeq = tail.seq
+        cursor = tail
+        if (tail.seq > seq) yield { ...batch, events: batch.events.filter((event) => event.seq > seq) }
+      }
     }
   } catch (error) {
     // Somebody went on elsewhere: what follows the cursor is looked for, and the cursor in any case.

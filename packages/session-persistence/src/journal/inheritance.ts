@@ -129,12 +129,14 @@ async function cutFrom(
 ): Promise<Cut> {
   let end = placeOf(log.from)
   const rest: LogBatch[] = []
-  for await (const batch of readLog(source, log)) {
-    const { start, end: after, segment, events } = batch
-    if (start.tail.seq >= through && events.length > 0) break
-    const isKnown = batch.isDurable || after.tail.seq <= durableSeq
-    if (after.tail.seq <= through && isKnown && rest.length === 0) end = placeOf({ ...after, segment })
-    else rest.push(batch)
+  for await (const batches of readLog(source, log)) {
+    for (const batch of batches) {
+      const { start, end: after, segment, events } = batch
+      if (start.tail.seq >= through && events.length > 0) return { end, rest }
+      const isKnown = batch.isDurable || after.tail.seq <= durableSeq
+      if (after.tail.seq <= through && isKnown && rest.length === 0) end = placeOf({ ...after, segment })
+      else rest.push(batch)
+    }
   }
   return { end, rest }
 }

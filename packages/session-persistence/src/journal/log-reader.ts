@@ -5,6 +5,7 @@ import {
   readChain,
   type ChainEnd,
   type LogBatch,
+  type LogBatches,
   type LogTerms,
   type ReadTo,
 } from './chain-reader.ts'
@@ -61,7 +62,7 @@ const pauseMs = 5
 export async function* readLog(
   folder: SessionFolder,
   terms: LogTerms = {},
-): AsyncGenerator<LogBatch, LogEnd | undefined> {
+): AsyncGenerator<LogBatches, LogEnd | undefined> {
   const so: SoFar = { isGiven: false }
   try {
     return yield* readRounds(folder, terms, so)
@@ -102,7 +103,7 @@ async function* readRounds(
   folder: SessionFolder,
   terms: LogTerms,
   so: SoFar,
-): AsyncGenerator<LogBatch, LogEnd | undefined> {
+): AsyncGenerator<LogBatches, LogEnd | undefined> {
   let readTo = terms.from
   let chain = terms.known
   let looks = 0
@@ -119,7 +120,7 @@ async function* readRounds(
       if (verdict?.kind !== 'refused') {
         const isDurable =
           last !== undefined && verdict !== undefined && verdict.durable.seq >= last.end.tail.seq
-        if (last) yield { ...last, isDurable }
+        if (last) yield [{ ...last, isDurable }]
         return verdict && endOf(chain, end, { verdict, last })
       }
       looks += 1
@@ -156,8 +157,8 @@ export async function readToEnd(
   const log = readLog(folder, terms)
   try {
     for (let step = await log.next(); ; step = await log.next()) {
-      if (!step.done) onBatch?.(step.value)
-      else if (step.value) return step.value
+      if (step.done && step.value) return step.value
+      if (!step.done) for (const batch of step.value) onBatch?.(batch)
     }
   } finally {
     await log.return(undefined) // closes what is open when `onBatch` throws

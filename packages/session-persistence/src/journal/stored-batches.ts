@@ -29,7 +29,9 @@ export async function* storedBatches(
   try {
     let step = await log.next()
     const isEmpty = step.done
-    for (; !step.done; step = await log.next()) yield give(step.value, { from, through })
+    for (; !step.done; step = await log.next()) {
+      for (const batch of step.value) yield give(batch, { from, through })
+    }
     if (step.value === undefined) return
     if (isEmpty) yield nothing(step.value)
     const rest = await restOf(folder, step.value, secret)
