@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Child } from './child.ts'
 import type { Limits } from './child-host.ts'
@@ -44,7 +44,8 @@ export async function killAt(folder: string, point: KillPoint, limits?: Limits):
   await child.gone()
   const isHit =
     child.endedBy === 'SIGKILL' && highestCounts(await trace.calls()).get(point.call) === point.count
-  const names = readdirSync(root, { recursive: true }).map(String)
+  // It may have died before it made anything.
+  const names = existsSync(root) ? readdirSync(root, { recursive: true }).map(String) : []
   return { point, isHit, names, findings: await examine(root, child.lines) }
 }
 
