@@ -72,12 +72,11 @@ export function sealHeader(header: SegmentHeader): SealedLine {
 export function parseHeader(line: string): ParsedHeader {
   const opened = openLine('segment', line)
   if (opened === undefined) return { kind: 'broken' }
-  const format = fitting(anyFormat, opened.fields)?.format ?? 0
-  if (format > formatVersion) return { kind: 'newer', format }
   // As it stands in the line: a schema would drop what it does not know, such as the own key `__proto__`.
-  return fitting(schema, opened.fields)
-    ? { kind: 'header', header: opened.fields as SegmentHeader, sum: opened.sum }
-    : { kind: 'broken' }
+  if (fitting(schema, opened.fields))
+    return { kind: 'header', header: opened.fields as SegmentHeader, sum: opened.sum }
+  const format = fitting(anyFormat, opened.fields)?.format ?? 0
+  return format > formatVersion ? { kind: 'newer', format } : { kind: 'broken' }
 }
 
 const count = z.int().min(0)
