@@ -1,3 +1,4 @@
+import { isDigest, isRecord, isWhole } from './guard.ts'
 import type { PortFile } from './port.ts'
 import { openLine, sealLine } from './sealed-line.ts'
 import { readSpan } from './span.ts'
@@ -44,14 +45,8 @@ export async function findCommitBefore(
 }
 
 function isCommit(fields: unknown): fields is Commit {
-  if (typeof fields !== 'object' || fields === null) return false
-  const { from, to, epoch, batchId, durable, digest } = fields as Partial<Record<keyof Commit, unknown>>
-  const isPlaced = isSeq(from, 0) && isSeq(to, -1) && isSeq(durable, -1) && isSeq(epoch, 1)
-  return (
-    isPlaced && typeof batchId === 'string' && typeof digest === 'string' && /^[0-9a-f]{64}$/.test(digest)
-  )
-}
-
-function isSeq(value: unknown, min: number): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= min
+  if (!isRecord(fields)) return false
+  const { from, to, epoch, batchId, durable, digest } = fields
+  const isPlaced = isWhole(from, 0) && isWhole(to, -1) && isWhole(durable, -1) && isWhole(epoch, 1)
+  return isPlaced && typeof batchId === 'string' && isDigest(digest)
 }

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
-import { z } from 'zod'
-import { fitting } from '../fitting.ts'
+import { isDigest, isRecord, isWhole } from './guard.ts'
 import type { PortFile } from './port.ts'
 import { createFile, findBytes } from './private-file.ts'
 import type { Proof } from './recover.ts'
@@ -51,8 +50,8 @@ function parseHead(bytes: Buffer, epoch: number): Head | undefined {
   let newest: Head | undefined
   for (let slot = 0; slot < slotCount; slot++) {
     const text = bytes.subarray(slot * slotSizeBytes, (slot + 1) * slotSizeBytes).toString()
-    const head = fitting(schema, openLine('head', text.trimEnd())?.fields)
-    if (head?.epoch !== epoch) continue
+    const head = openLine('head', text.trimEnd())?.fields
+    if (!isHead(head) || head.epoch !== epoch) continue
     if (newest === undefined || head.seq >= newest.seq) newest = head
   }
   return newest
@@ -102,11 +101,9 @@ export class HeadFile {
   }
 }
 
-const schema = z.object({
-  epoch: z.int().min(1),
-  seq: z.int().min(-1),
-  segment: z.string(),
-  offset: z.int().min(0),
-  digest: z.string().regex(/^[0-9a-f]{64}$/),
-  strict: z.boolean(),
-})
+function isHead(fields: unknown): fields is Head {
+  if (!isRecord(fields)) return false
+  const { epoch, seq, segment, offset, digest, strict } = fields
+  const isPlaced = isWhole(epoch, 1) && isWhole(seq, -1) && isWhole(offset, 0)
+  return isPlaced && typeof segment === 'string' && isDigest(digest) && typeof strict === 'boolean'
+}

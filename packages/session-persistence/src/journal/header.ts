@@ -2,6 +2,7 @@ import type { SessionHeader, SessionRecovered } from '@tidemark/session-core'
 import { z } from 'zod'
 import { fitting } from '../fitting.ts'
 import type { Writer } from '../storage.ts'
+import { isPlainHeader } from './header-guard.ts'
 import { openLine, sealLine, type SealedLine } from './sealed-line.ts'
 
 /** The format this version writes, and the newest it reads. */
@@ -73,7 +74,7 @@ export function parseHeader(line: string): ParsedHeader {
   const opened = openLine('segment', line)
   if (opened === undefined) return { kind: 'broken' }
   // As it stands in the line: a schema would drop what it does not know, such as the own key `__proto__`.
-  if (fitting(schema, opened.fields))
+  if (isPlainHeader(opened.fields) || fitting(headerSchema, opened.fields))
     return { kind: 'header', header: opened.fields as SegmentHeader, sum: opened.sum }
   const format = fitting(anyFormat, opened.fields)?.format ?? 0
   return format > formatVersion ? { kind: 'newer', format } : { kind: 'broken' }
@@ -106,7 +107,8 @@ const recovered = z.object({
   evidence: z.string(),
 })
 
-const schema = z.object({
+/** What a header holds. What it does not know may stand beside it. */
+export const headerSchema = z.object({
   format: z.literal(formatVersion),
   session: z.object({
     id: z.string().min(1),

@@ -1,6 +1,7 @@
 import type { AnySessionEvent } from '@tidemark/session-core'
 import type { EncodedEvent } from '../encoded-event.ts'
 import { parseJson } from '../json-text.ts'
+import { isRecord } from './guard.ts'
 
 /**
  * Nine of ten events are pieces of a stream, whose envelope takes several times their text. So a run of them stands
@@ -140,10 +141,6 @@ function isShared(data: unknown): data is Shared {
 export function seqsIn(line: string): { readonly from: number; readonly to: number } {
   const events = line.endsWith('}') ? unpackLine(parseJson(line)) : undefined
   return { from: events?.at(0)?.seq ?? NaN, to: events?.at(-1)?.seq ?? NaN }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function hasKeys(value: object, keys: readonly string[]): boolean {
