@@ -13,6 +13,14 @@ const windowBits = 21
 /** Packed bytes that are expanded at once, as the index of a pack is: that takes less time than the way to another thread. */
 const shortSizeBytes = 16_384
 
+/**
+ * Room for all of the output at once: else each piece of 16 KiB is a way to another thread and back, and is copied once
+ * more. It is a little more than the output takes, since what fills its room is asked whether there is more.
+ */
+function outputSizeBytes(sizeBytes: number): number {
+  return Math.min(Math.ceil(sizeBytes), blockSizeBytes) + 64
+}
+
 /** Works in the thread pool, and not in the event loop. Every Node that is supported reads what it writes. */
 const brotli: Codec = {
   compress: (text) =>
@@ -23,15 +31,17 @@ const brotli: Codec = {
         [constants.BROTLI_PARAM_LGWIN]: windowBits,
         [constants.BROTLI_PARAM_SIZE_HINT]: text.length,
       }
-      brotliCompress(text, { params }, (error, packed) => (error ? reject(error) : resolve(packed)))
+      const chunkSize = outputSizeBytes(text.length / 2)
+      brotliCompress(text, { params, chunkSize }, (error, packed) =>
+        error ? reject(error) : resolve(packed),
+      )
     }),
   expand: async (packed, sizeBytesMax) => {
     if (packed.length <= shortSizeBytes)
       return brotliDecompressSync(packed, { maxOutputLength: sizeBytesMax })
+    const options = { maxOutputLength: sizeBytesMax, chunkSize: outputSizeBytes(sizeBytesMax) }
     return new Promise((resolve, reject) => {
-      brotliDecompress(packed, { maxOutputLength: sizeBytesMax }, (error, text) =>
-        error ? reject(error) : resolve(text),
-      )
+      brotliDecompress(packed, options, (error, text) => (error ? reject(error) : resolve(text)))
     })
   },
 }
