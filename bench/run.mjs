@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { takeSample } from './sample.mjs'
-import { systems } from './systems.mjs'
+import { isAskedFor, systems } from './systems.mjs'
 
 const id = 'the-session'
 /** Of a session whose last events are looked up. */
@@ -101,6 +101,7 @@ export class Run {
   /** `events` of the result is undefined where there is none. */
   async sample(job) {
     const { task, system, size, round } = job
+    if (!isAskedFor(system, task)) return {}
     const keys = [`${task} ${system}`, `${task} ${system} ${size}`]
     if (keys.some((key) => this.unavailable.has(key))) return {}
     const result = await takeSample({ id, compacts: this.options.compaction, ...job })

@@ -7,10 +7,16 @@ const major = Number(process.versions.node.split('.')[0])
 
 /**
  * Who is measured. `on24`: on Node 24, because it needs that, or beside one that does. On a Node that is as new
- * already, the second ones of a pair are left out.
+ * already, the second ones of a pair are left out. `tasks`: all that it is asked for.
  */
 export const systems = {
   tidemark: { adapter: 'tidemark', label: 'Tidemark' },
+  'tidemark-plain': {
+    adapter: 'tidemark',
+    options: { compress: false },
+    tasks: ['append'],
+    label: 'Tidemark, not compressed',
+  },
   raw: { adapter: 'raw', label: 'raw limit' },
   'raw-sync': { adapter: 'raw', options: { isSync: true }, label: 'raw limit, synchronous' },
   sqlite: { adapter: 'sqlite', label: 'better-sqlite3' },
@@ -27,6 +33,12 @@ export const systemNames = Object.keys(systems).filter((name) => major < lts || 
 export function twinFor(name, of) {
   const twin = systemNames.find((each) => systems[each].twinOf === of)
   return systems[name]?.on24 && twin !== undefined ? twin : of
+}
+
+/** Whether a system is asked for a task; what was made is verified in any case. */
+export function isAskedFor(name, task) {
+  const { tasks } = systems[name]
+  return tasks === undefined || task === 'verify' || tasks.includes(task)
 }
 
 /** The Node for a system; undefined when it is not there. */

@@ -1,7 +1,9 @@
 import { systemNames, systems } from './systems.mjs'
 import { isReached, targets } from './targets.mjs'
 
-const others = systemNames.filter((name) => !['tidemark', 'tidemark-24', 'raw', 'raw-24'].includes(name))
+const others = systemNames.filter(
+  (name) => !['tidemark', 'raw'].includes(systems[name].adapter) || name === 'raw-sync',
+)
 
 /** Columns of each task's table; `ofRaw` adds the ratio to the raw limit on the same Node. */
 const details = [
@@ -66,7 +68,8 @@ export function targetTable(figures, unavailable) {
   const rows = targets.filter(isMeasured).map((target) => {
     const show = (system) => withUnit(target.measure(figures, system), target.unit)
     const value = target.measure(figures, 'tidemark')
-    const verdict = value === undefined ? '' : isReached(target, value) ? 'yes' : '**no**'
+    const hasAim = target.min !== undefined || target.max !== undefined
+    const verdict = value === undefined || !hasAim ? '' : isReached(target, value) ? 'yes' : '**no**'
     const beside = others
       .filter((system) => target.measure(figures, system) !== undefined)
       .map((system) => `${systems[system].label.replace(/, Node 24$/, '')} ${show(system)}`)

@@ -20,6 +20,11 @@ export default class Tidemark extends System {
   compactsItself = true
   time = 0
 
+  constructor({ compress = true } = {}) {
+    super()
+    this.compress = compress
+  }
+
   async load() {
     const [{ Context }, sessions, persistence, compaction] = await Promise.all([
       import('cordis'),
@@ -35,7 +40,7 @@ export default class Tidemark extends System {
     this.folder = folder
     this.ctx = new Context()
     await this.ctx.plugin(sessions, { now: () => this.time })
-    await this.ctx.plugin(persistence, { enabled: true, root: folder })
+    await this.ctx.plugin(persistence, { enabled: true, root: folder, compress: this.compress })
     await this.ctx.plugin(compaction)
   }
 
