@@ -6,6 +6,10 @@ const source = (path: string) => fileURLToPath(new URL(`./packages/${path}`, imp
 /** A decision of the sources that is taken wrongly is planted in the sources. */
 const planted = 'test/**/campaigns/*-source.test.ts'
 const campaigns = 'test/**/campaigns/**/*.test.ts'
+/** What says the same on every Node, and takes its time. */
+const anyNode = ['bench', 'packaging', 'session-persistence/scale', 'workspace'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+)
 
 /** Runs the sources; child processes run the built packages through node_modules. */
 export const onSources = {
@@ -63,10 +67,11 @@ export default defineConfig({
         test: {
           name: 'tests',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, campaigns],
+          exclude: [...configDefaults.exclude, campaigns, ...anyNode],
           isolate: false,
         },
       },
+      { extends: true, ...onSources, test: { name: 'any-node', include: anyNode, isolate: false } },
     ],
   },
 })

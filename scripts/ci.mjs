@@ -49,14 +49,14 @@ function countTests(command, args, env) {
 /** Each Node knows of the other: some tests need two. */
 const besides = (otherNode) => ({ ...process.env, TIDEMARK_OTHER_NODE: otherNode })
 
-/** The campaigns take minutes, and nothing of a Node but its arithmetic: once is enough. */
-const withoutCampaigns = ['--exclude', 'test/**/campaigns/**']
+/** The others take minutes, and nothing of a Node but its arithmetic: once is enough. */
+const project = 'tests'
 
 function countTestsOn(node) {
   if (node === undefined) return count(false)
   const path = [dirname(node), process.env.PATH].join(delimiter)
-  console.log('\nthe campaigns are not run again on the second Node')
-  return countTests(node, ['scripts/test.mjs', ...withoutCampaigns], {
+  console.log(`\nof the projects of vitest.config.ts only '${project}' is run again on the second Node`)
+  return countTests(node, ['scripts/test.mjs', '--project', project], {
     ...besides(process.execPath),
     PATH: path,
   })
