@@ -65,13 +65,19 @@ export class SessionWindow {
     if (this.isDue(seq)) this.begin()
   }
 
-  /** Before the lease is given back, with everything durable. */
+  /** Before the lease is given back, with everything durable but for a boundary that nothing has followed. */
   async close(): Promise<void> {
     await this.underWay
-    const { session, writer } = this.options
-    const isWhole = writer.durableSeq === session.log.length - 1
     const sizeBytesMin = Math.max(closeSizeBytesMin, this.last.sizeBytes * closeShareMin)
-    if (isWhole && (this.sinceSizeBytes >= sizeBytesMin || this.hasCaughtUp())) await this.take()
+    if (this.sinceSizeBytes < sizeBytesMin && !this.hasCaughtUp()) return
+    const { session, writer, report } = this.options
+    try {
+      // A snapshot is one of what is durable, and what this life has read the next one need not read again.
+      await writer.writeAll()
+    } catch (error) {
+      return report(error)
+    }
+    if (writer.durableSeq === session.log.length - 1) await this.take()
   }
 
   /** Whether the whole log was read for a projection that the last snapshot does not hold: once is enough. */

@@ -44,7 +44,7 @@ interface Cut {
  * 2. `durableSeq` grows only when the storage has acknowledged.
  * 3. After the first failure nothing is written again.
  * 4. What a session starts with (`waitsAlone`) is written by no timer, no flush and no close, until something follows
- *    it.
+ *    it, or a snapshot is due.
  * 5. What was appended while leave to write was asked for is durable before what that leave is for is acknowledged:
  *    whoever answers may have learned something that has to stand with it.
  */
@@ -109,7 +109,7 @@ export class WriteBehind implements Recorder {
     return this.hasWork || this.state.kind === 'over' ? this.writeAll() : Promise.resolve()
   }
 
-  /** Writes what waits, also what waits alone: for a session that is being written anyway. */
+  /** Writes what waits, also what waits alone: for a session that is being written anyway, or has a snapshot due. */
   writeAll(): Promise<void> {
     if (this.state.kind === 'over') return Promise.reject(this.state.cause)
     if (this.admittedSeq === this.durableSeq) return Promise.resolve()

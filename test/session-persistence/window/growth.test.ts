@@ -1,3 +1,5 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { load, reported, say, start, startJournal, stop, type Started } from '../host.ts'
 import { codeOf } from '../refusal.ts'
@@ -70,6 +72,36 @@ describe('a projection whose version changed', () => {
     const third = await nextLife(root)
     const resumed = await third.ctx.sessionPersistence.resume('a')
     expect(await codeOf(() => resumed.read(newer))).toBe('NOT_LOADED')
+  })
+})
+
+describe('a session without its snapshots', () => {
+  it('is read whole once, though nothing is written in that life', async () => {
+    const root = scratch()
+    const config = { enabled: true, root, flushDelayMs: 5, retainEvents: 0 }
+    const first = await start(config)
+    first.ctx.sessions.define(plugin)
+    talk(await first.ctx.sessionPersistence.create({ id: 'a' }), 3_000, seeded(1))
+    await stop(first)
+    const folder = join(root, 'sessions', 's-a')
+    const snapshots = () => readdirSync(folder).filter((name) => name.startsWith('snapshot-'))
+    expect(snapshots()).not.toEqual([])
+    for (const name of snapshots()) rmSync(join(folder, name))
+
+    const bases: number[] = []
+    const lengths: number[] = []
+    for (const _ of [1, 2, 3]) {
+      const host = await start(config)
+      host.ctx.sessions.define(plugin)
+      const session = await host.ctx.sessionPersistence.resume('a')
+      bases.push(session.log.base)
+      lengths.push(session.log.length)
+      await stop(host)
+      expect(snapshots()).toHaveLength(1)
+    }
+    expect([bases[0], bases[1]! > 0, bases[2]! > 0]).toEqual([0, true, true])
+    // The one boundary that was written is at the end, and there it is the next life's too.
+    expect(new Set(lengths).size).toBe(1)
   })
 })
 
