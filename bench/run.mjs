@@ -66,10 +66,10 @@ export class Run {
     for (const system of this.options.peers) await rm(folderOf(system), { recursive: true, force: true })
   }
 
-  /** Those that change the log come last. */
+  /** Those that change the log come last: a resume without snapshots leaves its boundary, and one of the new log. */
   readingTasks(tasks, size) {
     const isForLast = size === Math.min(lastSizeMax, Math.max(...this.options.sizes))
-    return ['resume', 'cold', 'parse', 'last', 'fork', 'brackets'].filter(
+    return ['resume', 'parse', 'last', 'fork', 'cold', 'brackets'].filter(
       (task) => tasks.includes(task) && (task !== 'last' || isForLast),
     )
   }
