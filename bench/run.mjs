@@ -50,6 +50,7 @@ export class Run {
     const made = new Map()
     const runs = tasks.includes('append') ? this.options.runs : 1
     await this.rounds(async (system, round) => {
+      if (!tasks.some((task) => isAskedFor(system, task))) return
       await rm(folderOf(system), { recursive: true, force: true })
       const { events } = await this.sample({ task: 'append', system, size, round, folder: folderOf(system) })
       if (events !== undefined) made.set(system, events)

@@ -1,9 +1,8 @@
 import { systemNames, systems } from './systems.mjs'
 import { isReached, targets } from './targets.mjs'
 
-const others = systemNames.filter(
-  (name) => !['tidemark', 'raw'].includes(systems[name].adapter) || name === 'raw-sync',
-)
+const shownApart = ['tidemark', 'tidemark-plain', 'tidemark-24', 'raw', 'raw-24']
+const others = systemNames.filter((name) => !shownApart.includes(name))
 
 /** Columns of each task's table; `ofRaw` adds the ratio to the raw limit on the same Node. */
 const details = [
