@@ -70,12 +70,12 @@ export class SessionWindow {
     await this.underWay
     const sizeBytesMin = Math.max(closeSizeBytesMin, this.last.sizeBytes * closeShareMin)
     if (this.sinceSizeBytes < sizeBytesMin && !this.hasCaughtUp()) return
-    const { session, writer, report } = this.options
+    const { session, writer } = this.options
     try {
       // A snapshot is one of what is durable, and what this life has read the next one need not read again.
       await writer.writeAll()
-    } catch (error) {
-      return report(error)
+    } catch {
+      return // the writer has told of it
     }
     if (writer.durableSeq === session.log.length - 1) await this.take()
   }

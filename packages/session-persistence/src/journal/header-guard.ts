@@ -1,3 +1,4 @@
+import { formatVersion } from './format-version.ts'
 import { isDigest, isRecord, isText, isWhole } from './guard.ts'
 
 /**
@@ -8,7 +9,7 @@ export function isPlainHeader(fields: unknown): boolean {
   if (!isRecord(fields)) return false
   const { format, session, epoch, rotation, firstSeq, salt, writer, socket, predecessor, firstTo } = fields
   return (
-    format === 1 &&
+    format === formatVersion &&
     isPlainSession(session) &&
     isWhole(epoch, 1) &&
     isWhole(rotation, 0) &&

@@ -2,11 +2,9 @@ import type { SessionHeader, SessionRecovered } from '@tidemark/session-core'
 import { z } from 'zod'
 import { fitting } from '../fitting.ts'
 import type { Writer } from '../storage.ts'
+import { formatVersion } from './format-version.ts'
 import { isPlainHeader } from './header-guard.ts'
 import { openLine, sealLine, type SealedLine } from './sealed-line.ts'
-
-/** The format this version writes, and the newest it reads. */
-export const formatVersion = 1
 
 /** What a later segment goes on from, and by that seals. */
 export interface Predecessor {
